@@ -1,0 +1,81 @@
+/**
+ * The one logger type. It is passed in, never imported as a global, and writes to a sink it is given.
+ *
+ * Fields are for facts (ids, counts, durations); payload bytes, environment values and credentials never go in.
+ */
+
+export type LogLevel = "error" | "warn" | "info" | "debug";
+export type LogFormat = "text" | "json";
+export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
+
+export const LOG_LEVELS: readonly LogLevel[] = ["error", "warn", "info", "debug"];
+
+export interface Logger {
+  error(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  debug(message: string, fields?: LogFields): void;
+  /** A logger that adds these fields to every line. */
+  with(fields: LogFields): Logger;
+}
+
+export interface LoggerOptions {
+  level: LogLevel;
+  format: LogFormat;
+  write(line: string): void;
+  now?: () => Date;
+}
+
+export function createLogger(options: LoggerOptions, base: LogFields = {}): Logger {
+  const threshold = LOG_LEVELS.indexOf(options.level);
+  const now = options.now ?? (() => new Date());
+  const encode = options.format === "json" ? encodeJson : encodeText;
+
+  const emit = (level: LogLevel, message: string, fields: LogFields): void => {
+    if (LOG_LEVELS.indexOf(level) > threshold) return;
+    options.write(encode(now(), level, message, { ...base, ...fields }) + "\n");
+  };
+
+  return {
+    error: (message, fields = {}) => emit("error", message, fields),
+    warn: (message, fields = {}) => emit("warn", message, fields),
+    info: (message, fields = {}) => emit("info", message, fields),
+    debug: (message, fields = {}) => emit("debug", message, fields),
+    with: (fields) => createLogger(options, { ...base, ...fields }),
+  };
+}
+
+/** A logger that drops everything, for code under test. */
+export function silentLogger(): Logger {
+  return createLogger({ level: "error", format: "text", write: () => {} });
+}
+
+/** An unknown thrown value as log fields, with its stack: for faults of ours, never for the peer. */
+export function errorFields(error: unknown): LogFields {
+  if (!(error instanceof Error)) return { error: String(error) };
+  const cause = error.cause === undefined ? undefined : String(error.cause);
+  return { error: `${error.name}: ${error.message}`, stack: error.stack, cause };
+}
+
+function encodeJson(time: Date, level: LogLevel, message: string, fields: LogFields): string {
+  return JSON.stringify({ time: time.toISOString(), level, message, ...fields });
+}
+
+function encodeText(time: Date, level: LogLevel, message: string, fields: LogFields): string {
+  let line = `${time.toISOString().slice(11, 23)} ${level.toUpperCase().padEnd(5)} ${printable(message)}`;
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined) continue;
+    line += ` ${name}=${typeof value === "string" ? quoteIfNeeded(value) : value}`;
+  }
+  return line;
+}
+
+/** Peers choose some of these strings: a line stays one line and carries no terminal escapes. */
+function printable(text: string): string {
+  // deno-lint-ignore no-control-regex
+  return text.replace(/[\x00-\x1f\x7f-\x9f\u2028\u2029]/g, (char) => JSON.stringify(char).slice(1, -1));
+}
+
+function quoteIfNeeded(text: string): string {
+  return /^[\w.:/@+-]+$/.test(text) ? text : printable(JSON.stringify(text));
+}
