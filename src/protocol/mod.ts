@@ -1,0 +1,7 @@
+/** The wire contract as types and schemas. */
+
+export * from "./environment.ts";
+export * from "./handshake.ts";
+export * from "./limits.ts";
+export * from "./method_types.ts";
+export * from "./process.ts";

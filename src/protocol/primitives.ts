@@ -1,0 +1,94 @@
+/**
+ * The building blocks of every parameter schema: byte strings, numbers and paths.
+ *
+ * Schemas decode: what comes out is bytes and native paths, never base64 or URIs. All of them are cheap enough to run
+ * on every message. Texts that begin like zod's own do not name their field: the path of the issue does.
+ */
+
+import * as z from "zod";
+import { DomainError } from "../errors.ts";
+import { ForeignPathError, type ParsedPath, parsePath } from "../path_uri.ts";
+
+/**
+ * Bytes of strict, padded, standard base64; null when it is anything else.
+ *
+ * The runtime's decoder skips white space, which is not allowed here. Without it every four characters give three
+ * bytes less the padding, so comparing lengths finds any skipped character without looking at the text again.
+ */
+export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | null {
+  const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
+  try {
+    const bytes = Uint8Array.fromBase64(text, { lastChunkHandling: "strict" });
+    return bytes.length === (text.length / 4) * 3 - padding ? bytes : null;
+  } catch {
+    return null; // The decoder's own text is no better than the one the schemas give.
+  }
+}
+
+/** Base64 on the wire, bytes inside. */
+export const Base64Bytes = z.string().transform((text, context): Uint8Array<ArrayBuffer> => {
+  const bytes = decodeBase64(text);
+  if (bytes !== null) return bytes;
+  context.addIssue({ code: "custom", message: "Invalid base64: expected padded standard base64 without white space" });
+  return z.NEVER;
+});
+
+/** An unsigned 64-bit integer. Above 2^53 the value is rounded, which only "as long as possible" ever means. */
+export const UnsignedInt = z.number().refine((value) => value >= 0 && value < 2 ** 64 && Number.isInteger(value), {
+  error: "Invalid input: expected a non-negative integer",
+});
+
+/** A duration that must not be zero. */
+export const PositiveMs = z.number().refine((value) => value >= 1 && value < 2 ** 64 && Number.isInteger(value), {
+  error: "Invalid input: expected a positive integer of milliseconds",
+});
+
+export const Uint16 = z.int().min(0).max(0xffff);
+
+/** Rows or columns of a terminal. */
+export const TerminalExtent = z.int().min(1).max(0xffff);
+
+/**
+ * An absolute path for methods that refuse another machine's path as an invalid request: parsing throws the
+ * `ForeignPathError` itself, past zod.
+ */
+export const AbsolutePath = z.string().transform((text, context): ParsedPath => {
+  try {
+    return parsePath(text);
+  } catch (error) {
+    if (error instanceof ForeignPathError || !(error instanceof DomainError)) throw error;
+    context.addIssue({ code: "custom", message: error.message });
+    return z.NEVER;
+  }
+});
+
+/** An absolute path for fields where another machine's path is just one more invalid parameter. */
+export const LocalAbsolutePath = z.string().transform((text, context): ParsedPath => {
+  try {
+    return parsePath(text);
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    context.addIssue({ code: "custom", message: error.message });
+    return z.NEVER;
+  }
+});
+
+/**
+ * An object of strings, handed on as it came. Not `z.record`, which drops a key called `__proto__`: a legal, if odd,
+ * name for a variable.
+ */
+export const StringMap = z.unknown().transform((value, context): Readonly<Record<string, string>> => {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    context.addIssue({ code: "invalid_type", expected: "record", input: value });
+    return z.NEVER;
+  }
+  for (const [name, text] of Object.entries(value)) {
+    if (typeof text === "string") continue;
+    context.addIssue({ code: "invalid_type", expected: "string", input: text, path: [name] });
+    return z.NEVER;
+  }
+  return value as Record<string, string>;
+});
+
+/** The parameters of a method that has none: absent, null or an empty object. */
+export const NoParams = z.strictObject({}).nullish();
