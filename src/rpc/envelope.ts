@@ -1,0 +1,155 @@
+/**
+ * Text to message and back. Malformed input is a value here, not an exception: it is answered like any other message.
+ *
+ * A request id is kept as the JSON text it came in, because it must be echoed exactly and 64-bit integers do not fit a
+ * number.
+ */
+
+import { endOfString, parseStrictJson, StrictJsonError } from "./strict_json.ts";
+
+/** The JSON text of a request id: `7`, `9007199254740993` or `"abc"`. */
+export type RequestId = string & { readonly __brand: "RequestId" };
+
+/** The id of answers to messages whose own id is not known. */
+export const NO_REQUEST_ID = "-1" as RequestId;
+
+/** W3C trace context a client may attach to a request. */
+export interface TraceContext {
+  readonly traceparent?: string | null;
+  readonly tracestate?: string | null;
+}
+
+export interface WireError {
+  readonly code: number;
+  readonly message: string;
+}
+
+export type Message =
+  | { readonly type: "request"; readonly id: RequestId; readonly method: string; readonly params: unknown }
+    & { readonly trace?: TraceContext }
+  | { readonly type: "notification"; readonly method: string; readonly params: unknown }
+  | { readonly type: "result"; readonly id: RequestId; readonly result: unknown }
+  | { readonly type: "error"; readonly id: RequestId; readonly error: WireError }
+  | { readonly type: "malformed"; readonly reason: string };
+
+/** Classifies one message. Never throws. */
+export function decodeMessage(text: string): Message {
+  let value: unknown;
+  try {
+    value = parseStrictJson(text);
+  } catch (error) {
+    if (error instanceof StrictJsonError) return malformed(error.message);
+    throw error;
+  }
+  if (!isObject(value)) return malformed("message must be a JSON object");
+
+  const hasMethod = "method" in value;
+  if (hasMethod && typeof value.method !== "string") return malformed("method must be a string");
+  if (!("id" in value)) {
+    if (!hasMethod) return malformed("message has neither a method nor an id");
+    return { type: "notification", method: value.method as string, params: value.params };
+  }
+
+  const id = decodeId(value.id, text);
+  if (id === null) return malformed("id must be a string or a 64-bit integer");
+  if (hasMethod) return decodeRequest(id, value);
+  if ("result" in value) return { type: "result", id, result: value.result };
+  if (isObject(value.error) && Number.isInteger(value.error.code) && typeof value.error.message === "string") {
+    return { type: "error", id, error: { code: value.error.code as number, message: value.error.message } };
+  }
+  return malformed("message is neither a request, a notification nor an answer");
+}
+
+export function encodeRequest(id: RequestId, method: string, params: unknown): string {
+  return `{"id":${id},"method":${JSON.stringify(method)}${encodeParams(params)}}`;
+}
+
+export function encodeNotification(method: string, params: unknown): string {
+  return `{"method":${JSON.stringify(method)}${encodeParams(params)}}`;
+}
+
+export function encodeResult(id: RequestId, result: unknown): string {
+  return `{"id":${id},"result":${JSON.stringify(result)}}`;
+}
+
+export function encodeError(id: RequestId, error: WireError): string {
+  return `{"id":${id},"error":${JSON.stringify({ code: error.code, message: error.message })}}`;
+}
+
+function encodeParams(params: unknown): string {
+  return params === undefined ? "" : `,"params":${JSON.stringify(params)}`;
+}
+
+function decodeRequest(id: RequestId, value: Record<string, unknown>): Message {
+  const request = { type: "request", id, method: value.method as string, params: value.params } as const;
+  const trace = value.trace;
+  if (trace === undefined || trace === null) return request;
+  if (!isObject(trace)) return malformed("trace must be an object");
+  for (const name of ["traceparent", "tracestate"] as const) {
+    const member = trace[name];
+    if (member !== undefined && member !== null && typeof member !== "string") {
+      return malformed(`trace.${name} must be a string`);
+    }
+  }
+  return { ...request, trace: trace as TraceContext };
+}
+
+const MIN_ID = -(2n ** 63n);
+const MAX_ID = 2n ** 63n - 1n;
+/** Longest text of a 64-bit integer, so that a number of a million digits is not handed to BigInt. */
+const MAX_ID_DIGITS = 20;
+const INTEGER = /^-?(?:0|[1-9][0-9]*)$/;
+
+function decodeId(id: unknown, text: string): RequestId | null {
+  if (typeof id === "string") return JSON.stringify(id) as RequestId;
+  if (typeof id !== "number") return null;
+  const digits = String(id);
+  if (isLeadingId(text, digits) && Number.isSafeInteger(id)) return digits as RequestId;
+  const source = idSource(text);
+  // `1.0`, `1e2` and `-0` are not integers to the reference, whatever their value.
+  if (source.length > MAX_ID_DIGITS || !INTEGER.test(source) || source === "-0") return null;
+  if (Number.isSafeInteger(id)) return source as RequestId;
+  const exact = BigInt(source);
+  return exact >= MIN_ID && exact <= MAX_ID ? source as RequestId : null;
+}
+
+const LEADING = '{"id":';
+const COMMA = 0x2c;
+
+/** Whether a compact text begins with this id, as most do: a look at a few characters instead of a search. */
+function isLeadingId(text: string, digits: string): boolean {
+  return text.startsWith(LEADING) && text.startsWith(digits, LEADING.length) &&
+    text.charCodeAt(LEADING.length + digits.length) === COMMA;
+}
+
+/** Where clients put the id: first, or after `jsonrpc` and `method`. */
+const LEADING_ID = /^\s*\{\s*(?:"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*,\s*)*"id"\s*:\s*([^\s,}]+)/;
+
+/** The characters of the numeric top-level member `id`, in a text that is known to be a valid object having one. */
+function idSource(text: string): string {
+  const leading = LEADING_ID.exec(text);
+  if (leading) return leading[1]!;
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at];
+    if (char === "{" || char === "[") depth++;
+    else if (char === "}" || char === "]") depth--;
+    else if (char === '"') {
+      const end = endOfString(text, at);
+      if (depth === 1) {
+        const match = /^\s*:\s*(-?[0-9][^\s,}]*)/.exec(text.slice(end + 1, end + 64));
+        if (match && JSON.parse(text.slice(at, end + 1)) === "id") return match[1]!;
+      }
+      at = end;
+    }
+  }
+  return "";
+}
+
+function malformed(reason: string): Message {
+  return { type: "malformed", reason };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

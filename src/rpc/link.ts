@@ -1,0 +1,29 @@
+/**
+ * What the RPC layer needs of a connection: whole messages in, whole messages out. Framing, sockets and heartbeats are
+ * the transport's; JSON is not.
+ */
+
+/** One message from the peer. Bytes that were not valid UTF-8 arrive as null: they are a parse error, not a violation. */
+export type InboundMessage = string | null;
+
+/** Why a link ended, for the log. */
+export type LinkEnd =
+  | { readonly type: "peerClosed" }
+  | { readonly type: "closedByUs" }
+  | { readonly type: "violation"; readonly reason: string }
+  | { readonly type: "silent"; readonly silentMs: number }
+  | { readonly type: "failed"; readonly reason: string };
+
+export interface Link {
+  /**
+   * Delivers messages in order until the connection ends, then resolves; call it once. While a promise returned by the
+   * receiver is pending nothing more is read, so the peer is slowed down by the transport's own flow control.
+   */
+  receive(receiver: (message: InboundMessage) => void | Promise<void>): Promise<LinkEnd>;
+  /** Sends messages in order. Resolves once the kernel has taken them; rejects when the connection is gone. */
+  send(messages: readonly string[]): Promise<void>;
+  /** Asks the peer for a sign of life and drops the connection when none comes within `withinMs`. */
+  probe(withinMs: number): void;
+  /** Ends the connection. What `send` was given before still leaves if the peer reads it soon. Idempotent. */
+  close(): void;
+}

@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import {
+  decodeMessage,
+  encodeError,
+  encodeNotification,
+  encodeRequest,
+  encodeResult,
+  type Message,
+  type RequestId,
+} from "../../src/rpc/envelope.ts";
+
+const id = (json: string) => json as RequestId;
+
+const ACCEPTED: [string, Message][] = [
+  ['{"id":1,"method":"m"}', { type: "request", id: id("1"), method: "m", params: undefined }],
+  ['{"method":"m","id":1,"params":null}', { type: "request", id: id("1"), method: "m", params: null }],
+  ['{"jsonrpc":7,"id":-7,"method":"m"}', { type: "request", id: id("-7"), method: "m", params: undefined }],
+  ['{"id":"","method":""}', { type: "request", id: id('""'), method: "", params: undefined }],
+  ['{"id":"a\\"b","method":"m"}', { type: "request", id: id('"a\\"b"'), method: "m", params: undefined }],
+  ['{"id":1,"method":"m","result":1}', { type: "request", id: id("1"), method: "m", params: undefined }],
+  ['{"id":1,"method":"m","extra":[1]}', { type: "request", id: id("1"), method: "m", params: undefined }],
+  ['{"method":"m","params":[1]}', { type: "notification", method: "m", params: [1] }],
+  ['{"id":3,"result":null}', { type: "result", id: id("3"), result: null }],
+  ['{"id":3,"result":1,"error":{"code":1,"message":"m"}}', { type: "result", id: id("3"), result: 1 }],
+  ['{"id":3,"error":{"code":-1,"message":"m","data":5}}', {
+    type: "error",
+    id: id("3"),
+    error: { code: -1, message: "m" },
+  }],
+  [
+    '{"id":1,"method":"m","trace":{"traceparent":"zz","tracestate":null}}',
+    {
+      type: "request",
+      id: id("1"),
+      method: "m",
+      params: undefined,
+      trace: { traceparent: "zz", tracestate: null },
+    },
+  ],
+];
+
+Deno.test("decodeMessage() classifies well-formed messages", () => {
+  for (const [text, message] of ACCEPTED) assert.deepEqual(decodeMessage(text), message, text);
+});
+
+Deno.test("decodeMessage() keeps an integer id exactly as it was written, up to 64 bits", () => {
+  for (
+    const source of ["0", "9007199254740991", "9007199254740993", "9223372036854775807", "-9223372036854775808", "1000"]
+  ) {
+    for (
+      const text of [
+        `{"id":${source},"method":"m"}`,
+        `{ "method" : "m" , "id" : ${source} }`,
+        `{"params":{"id":5,"x":"\\"id\\":6,}"},"id":${source},"method":"m"}`,
+        `{"params":[{"id":1}],"method":"m","\\u0069d":${source}}`,
+      ]
+    ) assert.equal((decodeMessage(text) as { id: string }).id, source, text);
+  }
+});
+
+Deno.test("decodeMessage() reports malformed messages as values", () => {
+  for (
+    const text of [
+      "{nope",
+      "",
+      "   ",
+      "null",
+      "1",
+      '"x"',
+      "[]",
+      '[{"id":1,"method":"m"}]',
+      "{}",
+      '{"id":1}',
+      '{"params":{}}',
+      '{"id":1,"method":5}',
+      '{"method":null}',
+      '{"id":null,"method":"m"}',
+      '{"id":true,"method":"m"}',
+      '{"id":{},"method":"m"}',
+      '{"id":1.5,"method":"m"}',
+      '{"id":1.0,"method":"m"}',
+      '{"id":1e2,"method":"m"}',
+      '{"id":-0,"method":"m"}',
+      '{"id":9223372036854775808,"method":"m"}',
+      '{"id":-9223372036854775809,"method":"m"}',
+      '{"id":1,"id":2,"method":"m"}',
+      '{"id":1,"method":"m"} x',
+      '\ufeff{"id":1,"method":"m"}',
+      '{"id":1,"method":"m","trace":5}',
+      '{"id":1,"method":"m","trace":[]}',
+      '{"id":1,"method":"m","trace":{"traceparent":1}}',
+      '{"id":1,"error":{"code":"x","message":"m"}}',
+      '{"id":1,"error":{"code":1}}',
+      '{"id":1,"error":null}',
+      '{"result":1}',
+    ]
+  ) assert.equal(decodeMessage(text).type, "malformed", text);
+});
+
+Deno.test("a malformed message's reason never quotes the message", () => {
+  const message = decodeMessage('{"token":"s3cret');
+  assert.ok(message.type === "malformed" && !message.reason.includes("s3cret"));
+});
+
+Deno.test("messages are encoded without a jsonrpc member and read back the same", () => {
+  const texts = [
+    encodeRequest(id("1"), "m", { a: "ü" }),
+    encodeRequest(id("1"), "m", undefined),
+    encodeNotification("m", null),
+    encodeResult(id("9007199254740993"), {}),
+    encodeError(id('"x"'), { code: -32600, message: 'say "no"' }),
+  ];
+  assert.deepEqual(texts, [
+    '{"id":1,"method":"m","params":{"a":"ü"}}',
+    '{"id":1,"method":"m"}',
+    '{"method":"m","params":null}',
+    '{"id":9007199254740993,"result":{}}',
+    '{"id":"x","error":{"code":-32600,"message":"say \\"no\\""}}',
+  ]);
+  for (const text of texts) assert.notEqual(decodeMessage(text).type, "malformed", text);
+});
