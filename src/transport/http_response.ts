@@ -1,0 +1,72 @@
+/**
+ * The few HTTP answers this server gives, as data and as bytes.
+ *
+ * Every answer but 101 closes the connection, so that one connection carries one request and nothing can hide behind
+ * it. No banner, no date: an answer says nothing about the machine.
+ */
+
+/** The statuses in use, with their reason phrases. */
+export const STATUS_TEXT = {
+  200: "OK",
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  408: "Request Timeout",
+  413: "Content Too Large",
+  431: "Request Header Fields Too Large",
+  500: "Internal Server Error",
+  503: "Service Unavailable",
+  505: "HTTP Version Not Supported",
+} as const;
+
+export type HttpStatus = keyof typeof STATUS_TEXT;
+
+export interface HttpResponse {
+  readonly type: "response";
+  readonly status: HttpStatus;
+  /** Lower-case names; without those that follow from the body or that every answer carries. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Plain text. Null for an answer to HEAD whose body is withheld: its length is not stated either. */
+  readonly body: string | null;
+}
+
+export function httpResponse(
+  status: HttpStatus,
+  body: string | null = "",
+  headers: Readonly<Record<string, string>> = {},
+): HttpResponse {
+  return { type: "response", status, headers, body };
+}
+
+export function serializeResponse(response: HttpResponse): Uint8Array<ArrayBuffer> {
+  const body = new TextEncoder().encode(response.body ?? "");
+  const fields: Record<string, string> = { ...response.headers, connection: "close" };
+  if (response.body !== null) fields["content-length"] = String(body.length);
+  if (body.length > 0) fields["content-type"] = "text/plain; charset=utf-8";
+
+  const head = serializeHead(`${response.status} ${STATUS_TEXT[response.status]}`, fields);
+  const bytes = new Uint8Array(head.length + body.length);
+  bytes.set(head);
+  bytes.set(body, head.length);
+  return bytes;
+}
+
+/** The 101 that turns the connection into a websocket. No subprotocol and no extension is ever agreed to. */
+export function serializeUpgrade(upgrade: { accept: string; requestId: string | null }): Uint8Array<ArrayBuffer> {
+  const fields: Record<string, string> = {
+    connection: "upgrade",
+    upgrade: "websocket",
+    "sec-websocket-accept": upgrade.accept,
+  };
+  if (upgrade.requestId !== null) fields["x-request-id"] = upgrade.requestId;
+  return serializeHead("101 Switching Protocols", fields);
+}
+
+function serializeHead(status: string, fields: Readonly<Record<string, string>>): Uint8Array<ArrayBuffer> {
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}`);
+  const text = [`HTTP/1.1 ${status}`, ...lines, "", ""].join("\r\n");
+  // One character, one byte: an echoed value leaves as it came.
+  return Uint8Array.from(text, (char) => char.charCodeAt(0));
+}

@@ -1,0 +1,302 @@
+import assert from "node:assert/strict";
+import { systemClock } from "../../src/clock.ts";
+import { MAX_FRAME_BYTES } from "../../src/protocol/limits.ts";
+import type { InboundMessage, LinkEnd } from "../../src/rpc/link.ts";
+import { OPCODE } from "../../src/transport/websocket_frames.ts";
+import { type ByteStream, WebSocketLink } from "../../src/transport/websocket_link.ts";
+import { ManualClock } from "../support/manual_clock.ts";
+import { clientFrame, type FrameOptions } from "../support/raw_websocket.ts";
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+/** The client's end of an in-memory stream: what it pushes the link reads, what the link writes it collects. */
+class FakePeer {
+  #incoming: (Uint8Array | null)[] = [];
+  #wakeReader: () => void = () => {};
+  readonly written: number[] = [];
+  isWriteClosed = false;
+  isClosed = false;
+  /** Set: writes wait until it resolves. */
+  writeGate: Promise<void> | null = null;
+  readonly stream: ByteStream = {
+    read: async (into) => {
+      while (this.#incoming.length === 0) {
+        if (this.isClosed) throw new Error("closed");
+        await new Promise<void>((resolve) => this.#wakeReader = resolve);
+      }
+      const next = this.#incoming[0]!;
+      if (next === null) return null;
+      const count = Math.min(into.length, next.length);
+      into.set(next.subarray(0, count));
+      if (count === next.length) this.#incoming.shift();
+      else this.#incoming[0] = next.subarray(count);
+      return count;
+    },
+    write: async (out) => {
+      await this.writeGate;
+      if (this.isClosed) throw new Error("closed");
+      // Short writes, as a real socket may do them.
+      const count = Math.min(out.length, 70_001);
+      for (const byte of out.subarray(0, count)) this.written.push(byte);
+      return count;
+    },
+    closeWrite: () => {
+      this.isWriteClosed = true;
+      return Promise.resolve();
+    },
+    close: () => {
+      this.isClosed = true;
+      this.#wakeReader();
+    },
+  };
+
+  push(data: Uint8Array | null): void {
+    this.#incoming.push(data);
+    this.#wakeReader();
+  }
+
+  frame(opcode: number, payload: Uint8Array, options?: FrameOptions): void {
+    this.push(clientFrame(opcode, payload, options));
+  }
+
+  /** Bytes not yet taken by the link. */
+  get unread(): number {
+    return this.#incoming.reduce((sum, data) => sum + (data?.length ?? 0), 0);
+  }
+}
+
+function open(options: { clock?: ManualClock; pingIntervalMs?: number; initialBytes?: Uint8Array } = {}) {
+  const peer = new FakePeer();
+  const clock = options.clock ?? new ManualClock();
+  const link = new WebSocketLink(peer.stream, { pingIntervalMs: 1000, ...options, clock });
+  return { peer, clock, link };
+}
+
+/** Runs the link until it ends. */
+function collect(link: WebSocketLink): { messages: InboundMessage[]; end: Promise<LinkEnd> } {
+  const messages: InboundMessage[] = [];
+  return { messages, end: link.receive((message) => void messages.push(message)) };
+}
+
+/** Lets every promise that can settle do so. */
+const settle = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
+
+Deno.test("WebSocketLink delivers text and binary messages alike, joining fragments around control frames", async () => {
+  const { peer, link } = open();
+  const { messages, end } = collect(link);
+  peer.frame(OPCODE.text, bytes("one"));
+  peer.frame(OPCODE.binary, bytes("two"));
+  peer.frame(OPCODE.text, bytes("th"), { isFinal: false });
+  peer.frame(OPCODE.ping, bytes("hi"));
+  peer.frame(OPCODE.continuation, bytes("re"), { isFinal: false });
+  peer.frame(OPCODE.continuation, bytes("e"));
+  peer.push(null);
+  assert.deepEqual(await end, { type: "peerClosed" });
+  assert.deepEqual(messages, ["one", "two", "three"]);
+  assert.deepEqual(peer.written, [0x8a, 2, ...bytes("hi")]);
+});
+
+Deno.test("WebSocketLink delivers messages however the bytes are cut", async () => {
+  const { peer, link } = open({ initialBytes: clientFrame(OPCODE.text, bytes("first")).slice(0, 7) });
+  const { messages, end } = collect(link);
+  const rest = [
+    ...clientFrame(OPCODE.text, bytes("first")).slice(7),
+    ...clientFrame(OPCODE.text, bytes("x".repeat(300))),
+    ...clientFrame(OPCODE.text, bytes("")),
+  ];
+  for (const byte of rest) peer.push(Uint8Array.of(byte));
+  peer.push(null);
+  await end;
+  assert.deepEqual(messages, ["first", "x".repeat(300), ""]);
+});
+
+Deno.test("WebSocketLink delivers a frame far larger than its buffer, and small ones after it", async () => {
+  const { peer, link } = open();
+  const { messages, end } = collect(link);
+  const large = "y".repeat(3_000_000);
+  peer.frame(OPCODE.text, bytes(large));
+  for (let i = 0; i < 10; i++) peer.frame(OPCODE.text, bytes(`small ${i}`));
+  peer.push(null);
+  await end;
+  assert.equal(messages.length, 11);
+  assert.equal(messages[0], large);
+  assert.equal(messages[10], "small 9");
+});
+
+Deno.test("WebSocketLink tells invalid UTF-8 in a binary message and ends on it in a text message", async () => {
+  const { peer, link } = open();
+  const { messages, end } = collect(link);
+  peer.frame(OPCODE.binary, Uint8Array.of(0xff));
+  peer.frame(OPCODE.text, bytes("fine"));
+  peer.frame(OPCODE.text, Uint8Array.of(0xff));
+  peer.frame(OPCODE.text, bytes("never"));
+  peer.push(null);
+  assert.deepEqual(await end, { type: "violation", reason: "text frame is not valid UTF-8" });
+  assert.deepEqual(messages, [null, "fine"]);
+});
+
+Deno.test("WebSocketLink ends on a broken sequence of fragments and on a message beyond the limit", async () => {
+  const part = new Uint8Array(MAX_FRAME_BYTES);
+  const table: [string, (peer: FakePeer) => void][] = [
+    ["continuation without a message", (peer) => peer.frame(OPCODE.continuation, bytes("x"))],
+    ["new message inside a fragmented one", (peer) => {
+      peer.frame(OPCODE.text, bytes("x"), { isFinal: false });
+      peer.frame(OPCODE.text, bytes("x"));
+    }],
+    ["message exceeds the limit of 67108864 bytes", (peer) => {
+      peer.frame(OPCODE.binary, part, { isFinal: false });
+      for (let i = 0; i < 4; i++) peer.frame(OPCODE.continuation, part, { isFinal: false });
+    }],
+  ];
+  for (const [reason, act] of table) {
+    const { peer, link } = open();
+    const { messages, end } = collect(link);
+    act(peer);
+    peer.push(null);
+    assert.deepEqual(await end, { type: "violation", reason });
+    assert.deepEqual(messages, []);
+    assert.equal(peer.isClosed, true);
+  }
+});
+
+Deno.test("WebSocketLink reads nothing while the receiver is busy", async () => {
+  const { peer, link } = open();
+  const gate = Promise.withResolvers<void>();
+  const messages: InboundMessage[] = [];
+  const end = link.receive((message) => {
+    messages.push(message);
+    if (message === "stop") return gate.promise;
+  });
+  peer.frame(OPCODE.text, bytes("stop"));
+  await settle();
+  peer.frame(OPCODE.text, bytes("later"));
+  await settle();
+  assert.deepEqual(messages, ["stop"]);
+  assert.ok(peer.unread > 0);
+  gate.resolve();
+  peer.push(null);
+  await end;
+  assert.deepEqual(messages, ["stop", "later"]);
+});
+
+Deno.test("WebSocketLink sends messages in order over short writes and answers pings in between", async () => {
+  const { peer, link } = open();
+  const { end } = collect(link);
+  const gate = Promise.withResolvers<void>();
+  peer.writeGate = gate.promise;
+  const long = "z".repeat(200_000);
+  const sent = link.send(["a", long, "ü"]);
+  // While the write is stuck a flood of pings leaves one pong behind, the latest.
+  for (let i = 0; i < 1000; i++) peer.frame(OPCODE.ping, Uint8Array.of(i & 0xff));
+  await settle();
+  peer.writeGate = null;
+  gate.resolve();
+  await sent;
+  await settle();
+  const expected = 3 + (10 + long.length) + 4;
+  assert.equal(peer.written.length, expected + 3);
+  assert.deepEqual(peer.written.slice(0, 3), [0x81, 1, 97]);
+  assert.deepEqual(peer.written.slice(expected - 4), [0x81, 2, 0xc3, 0xbc, 0x8a, 1, 999 & 0xff]);
+  peer.push(null);
+  await end;
+  await assert.rejects(link.send(["late"]));
+});
+
+Deno.test("WebSocketLink pings at its interval and drops a peer that stays silent", async () => {
+  const { peer, clock, link } = open();
+  const { end } = collect(link);
+  for (let i = 0; i < 6; i++) {
+    clock.advance(1000);
+    await settle();
+  }
+  assert.deepEqual(peer.written, [0x89, 0, 0x89, 0, 0x89, 0, 0x89, 0, 0x89, 0, 0x89, 0]);
+  peer.frame(OPCODE.pong, new Uint8Array(0));
+  await settle();
+  for (let i = 0; i < 6; i++) {
+    clock.advance(1000);
+    await settle();
+  }
+  assert.equal(peer.isClosed, false, "a pong counts as a sign of life");
+  clock.advance(1000);
+  assert.deepEqual(await end, { type: "silent", silentMs: 6000 });
+  assert.equal(peer.isClosed, true);
+  assert.equal(clock.pending, 0);
+});
+
+Deno.test("WebSocketLink.probe() drops a peer that does not answer and keeps one that does", async () => {
+  const alive = open({ pingIntervalMs: 1e9 });
+  const aliveRun = collect(alive.link);
+  alive.link.probe(5000);
+  await settle();
+  assert.deepEqual(alive.peer.written, [0x89, 0]);
+  alive.peer.frame(OPCODE.pong, new Uint8Array(0));
+  await settle();
+  alive.clock.advance(5000);
+  assert.equal(alive.peer.isClosed, false);
+  alive.peer.push(null);
+  await aliveRun.end;
+
+  const dead = open({ pingIntervalMs: 1e9 });
+  const deadRun = collect(dead.link);
+  dead.link.probe(5000);
+  dead.clock.advance(5000);
+  assert.deepEqual(await deadRun.end, { type: "silent", silentMs: 5000 });
+});
+
+Deno.test("WebSocketLink ends even when its peer vanishes while the receiver is busy", async () => {
+  const { peer, clock, link } = open();
+  const end = link.receive(() => new Promise(() => {}));
+  peer.frame(OPCODE.text, bytes("x"));
+  await settle();
+  peer.isClosed = true; // The next ping fails.
+  clock.advance(1000);
+  assert.equal((await end).type, "failed");
+});
+
+Deno.test("WebSocketLink echoes a close frame and ends", async () => {
+  const { peer, link } = open();
+  const { end } = collect(link);
+  peer.frame(OPCODE.close, Uint8Array.of(0x03, 0xe8, ...bytes("bye")));
+  peer.push(null);
+  assert.deepEqual(await end, { type: "peerClosed" });
+  assert.deepEqual(peer.written, [0x88, 2, 0x03, 0xe8]);
+});
+
+Deno.test("WebSocketLink.close() lets what was sent leave and gives up on a peer that does not close", async () => {
+  const { peer, clock, link } = open();
+  const { end, messages } = collect(link);
+  const gate = Promise.withResolvers<void>();
+  peer.writeGate = gate.promise;
+  const sent = link.send(["last words"]);
+  link.close();
+  await settle();
+  assert.equal(peer.isWriteClosed, false, "not before the write is done");
+  gate.resolve();
+  await sent;
+  await settle();
+  assert.equal(peer.isWriteClosed, true);
+  peer.frame(OPCODE.text, bytes("ignored"));
+  clock.advance(1000);
+  assert.deepEqual(await end, { type: "closedByUs" });
+  assert.deepEqual(messages, []);
+  assert.equal(clock.pending, 0);
+});
+
+Deno.test("WebSocketLink works over a real socket with the runtime's own client", async () => {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const [serverSide, clientSide] = await Promise.all([
+    listener.accept(),
+    Deno.connect({ hostname: "127.0.0.1", port: (listener.addr as Deno.NetAddr).port }),
+  ]);
+  const link = new WebSocketLink(serverSide, { clock: systemClock, pingIntervalMs: 1e6 });
+  const run = collect(link);
+  await clientSide.write(clientFrame(OPCODE.text, bytes("over tcp")));
+  await link.send(["back"]);
+  const answer = new Uint8Array(6);
+  assert.equal(await clientSide.read(answer), 6);
+  assert.deepEqual([...answer], [0x81, 4, ...bytes("back")]);
+  clientSide.close();
+  assert.deepEqual(await run.end, { type: "peerClosed" });
+  assert.deepEqual(run.messages, ["over tcp"]);
+  listener.close();
+});
