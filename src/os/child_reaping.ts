@@ -1,0 +1,76 @@
+/**
+ * Whose children are whose to wait for, and how one ended.
+ *
+ * A child that has ended stays a zombie until it is reaped, and for that long its number, which is also the number of
+ * its session and process group, cannot be given to anybody else. So looking at a status and reaping are two steps
+ * here: the owner reaps when it will send no more signals.
+ */
+
+import { allocate, libc } from "./libc.ts";
+
+const P_PID = 1;
+const WNOHANG = 0x0000_0001;
+const WEXITED = 0x0000_0004;
+const WNOWAIT = 0x0100_0000;
+
+// Of `siginfo_t`, on every 64-bit Linux.
+const SIGINFO_BYTES = 128;
+const SI_CODE = 8;
+const SI_PID = 16;
+const SI_STATUS = 24;
+const CLD_EXITED = 1;
+
+const PR_SET_CHILD_SUBREAPER = 36;
+const SIGCHLD = 17;
+const SIG_IGN = 1n;
+/** Larger than `struct sigaction` anywhere; the handler comes first on x86-64 and arm64. */
+const SIGACTION_BYTES = 256;
+
+export type ChildStatus =
+  | { readonly type: "exited"; readonly code: number }
+  | { readonly type: "signaled"; readonly signal: number }
+  /** There is no such child any more: somebody else reaped it. */
+  | { readonly type: "unknown" };
+
+const siginfo = allocate(SIGINFO_BYTES);
+const siginfoView = new DataView(siginfo.buffer);
+
+/** How a child of ours ended; null while it runs. It stays a zombie. */
+export function peekStatus(pid: number): ChildStatus | null {
+  return wait(pid, WEXITED | WNOHANG | WNOWAIT);
+}
+
+/** Gives an ended child's number back to the system. Null when it still runs. */
+export function reap(pid: number): ChildStatus | null {
+  return wait(pid, WEXITED | WNOHANG);
+}
+
+function wait(pid: number, options: number): ChildStatus | null {
+  // With WNOHANG success also means "nothing yet", told by a pid of 0, which the kernel may leave unwritten.
+  siginfoView.setInt32(SI_PID, 0, true);
+  if (libc().waitid(P_PID, pid, siginfo, options) !== 0) return { type: "unknown" };
+  if (siginfoView.getInt32(SI_PID, true) !== pid) return null;
+  const status = siginfoView.getInt32(SI_STATUS, true);
+  const isExit = siginfoView.getInt32(SI_CODE, true) === CLD_EXITED;
+  return isExit ? { type: "exited", code: status } : { type: "signaled", signal: status };
+}
+
+/**
+ * From now on orphans below us become our children instead of init's, where we can find, end and reap them. Not inherited
+ * by children. False on a kernel without it.
+ */
+export function becomeSubreaper(): boolean {
+  return libc().prctl(PR_SET_CHILD_SUBREAPER, 1n, 0n, 0n, 0n) === 0;
+}
+
+/**
+ * A launcher may have left SIGCHLD ignored, which a new program inherits; the kernel then reaps every child itself and
+ * its status is lost. Puts the default back. A handler, which is the runtime's own, is left alone.
+ */
+export function keepChildStatuses(): void {
+  const c = libc();
+  const action = allocate(SIGACTION_BYTES);
+  if (c.sigaction(SIGCHLD, null, action) !== 0) return;
+  if (new DataView(action.buffer).getBigUint64(0, true) !== SIG_IGN) return;
+  c.sigaction(SIGCHLD, allocate(SIGACTION_BYTES), null);
+}

@@ -1,0 +1,77 @@
+/**
+ * File descriptors: the few calls on them that every other module here needs.
+ *
+ * All descriptors made here are close-on-exec, so none reaches a child by accident, whoever starts it. A descriptor is
+ * a plain number owned by whoever received it; nobody here remembers any.
+ */
+
+import { internalError } from "../errors.ts";
+import { describeErrno } from "./errno.ts";
+import { allocate, type CBuffer, cString, lastErrno, libc } from "./libc.ts";
+
+// Values shared by x86-64 and arm64. O_DIRECTORY, O_NOFOLLOW and O_DIRECT are not, and are not used.
+export const O_RDONLY = 0;
+export const O_RDWR = 2;
+export const O_NOCTTY = 0o400;
+export const O_NONBLOCK = 0o4000;
+export const O_CLOEXEC = 0o2000000;
+
+const F_SETFD = 2;
+const F_SETFL = 4;
+const F_DUPFD_CLOEXEC = 1030;
+const FD_CLOEXEC = 1;
+
+/** An expected failure of the operating system, told in its own words. */
+export function failure(errno: number): Error {
+  return internalError(describeErrno(errno));
+}
+
+export interface Pipe {
+  readonly readEnd: number;
+  readonly writeEnd: number;
+}
+
+export function openPipe(): Pipe {
+  const ends = allocate(8);
+  if (libc().pipe2(ends, O_CLOEXEC) !== 0) throw failure(lastErrno());
+  const view = new DataView(ends.buffer);
+  return { readEnd: view.getInt32(0, true), writeEnd: view.getInt32(4, true) };
+}
+
+/** Opens without following any policy of ours; -1 when that is not possible. */
+export function openPath(path: string | Uint8Array, flags: number): number {
+  return libc().open(cString(path), flags | O_CLOEXEC, 0);
+}
+
+/** A second descriptor for the same open file, so that two owners can each close their own. */
+export function duplicate(fd: number): number {
+  const copy = libc().fcntl(fd, F_DUPFD_CLOEXEC, 3);
+  if (copy < 0) throw failure(lastErrno());
+  return copy;
+}
+
+/** From now on reads and writes through this open file return instead of waiting. */
+export function setNonblocking(fd: number): void {
+  // Pipe ends carry no other status flag that could be lost by setting instead of adding.
+  if (libc().fcntl(fd, F_SETFL, O_NONBLOCK) !== 0) throw failure(lastErrno());
+}
+
+export function setCloseOnExec(fd: number): void {
+  // Fails only for a descriptor that is already closed, which is as good.
+  libc().fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+/** Bytes read; 0 at the end of the file; negative when there is nothing to read now or the read failed. */
+export function readInto(fd: number, buffer: CBuffer): number {
+  return libc().read(fd, buffer, BigInt(buffer.length));
+}
+
+/** Bytes the kernel took; negative when it takes none now or never will. */
+export function writeFrom(fd: number, bytes: CBuffer): number {
+  return libc().write(fd, bytes, BigInt(bytes.length));
+}
+
+/** Linux frees the number even when it reports an error, so there is nothing to check and nothing to repeat. */
+export function closeDescriptor(fd: number): void {
+  libc().close(fd);
+}

@@ -1,0 +1,127 @@
+/**
+ * Ends our children when we die without a chance to do it ourselves.
+ *
+ * The guard is one small shell, started with the first child and sleeping in `read` for as long as we live. Its input is
+ * a pipe whose other end only we hold; the kernel closes that when we end, however we end. The guard then looks for
+ * processes that carry a mark of our series (`process_mark.ts`), sends them SIGTERM, and SIGKILL to those that remain.
+ * Children are not registered with it, so it costs nothing per child, knows no number that could be reused, and finds
+ * daemons that left their session too.
+ *
+ * What it cannot do: find children where marks are not available, or act when it has been killed itself.
+ */
+
+import { closeDescriptor, O_RDWR, openPath, openPipe } from "./descriptor.ts";
+import { reap } from "./child_reaping.ts";
+import { GUARD_SERIAL, type MarkSeries, setMark } from "./process_mark.ts";
+import { spawnProgram } from "./spawn.ts";
+import { watchExit } from "./exit_watch.ts";
+import { libc } from "./libc.ts";
+import type { Reactor } from "./reactor.ts";
+
+const SIGKILL = 9;
+
+/** What a list of processes shows after the script. Not as its first word: some shells choose what to be by that. */
+const NAME = "exec-server-guard";
+
+/**
+ * Only shell built-ins and `sleep`. `$1` is the series, `$2` the mark of the guard itself. Every pass looks at all
+ * processes anew, so one that was forked during a pass is found by the next; the passes are bounded in case something
+ * cannot be killed. A zombie counts as found: it is gone when its parent has noticed, or when the passes are over.
+ */
+const SCRIPT = `
+trap '' HUP INT QUIT TERM
+while read -r ignored; do :; done
+send() {
+  found=
+  for file in /proc/[0-9]*/limits; do
+    while read -r a b c soft rest; do
+      [ "$a $b $c" = 'Max file locks' ] || continue
+      case $soft in
+        "$2") ;;
+        "$1"????????) pid=\${file#/proc/}; kill -s "$3" "\${pid%/limits}" && found=yes ;;
+      esac
+      break
+    done < "$file"
+  done
+}
+{
+  send "$1" "$2" TERM
+  [ -z "$found" ] || sleep 1
+  passes=0
+  while send "$1" "$2" KILL; [ -n "$found" ] && [ $passes -lt 50 ]; do
+    passes=$((passes + 1))
+    sleep 0.1 || sleep 1
+  done
+} 2> /dev/null
+`;
+
+export class Guard {
+  readonly #series: MarkSeries;
+  #starting: Promise<void> | null = null;
+  #pid: number | null = null;
+  /** Closing it, which the kernel does at our end, is the signal. It is close-on-exec, so no child can hold it open. */
+  #lifeline: number | null = null;
+
+  constructor(series: MarkSeries) {
+    this.#series = series;
+  }
+
+  get pid(): number | null {
+    return this.#pid;
+  }
+
+  /** Starts the guard unless it runs. Rejects as starting any program does, for example where there is no shell. */
+  async ensureRunning(): Promise<void> {
+    if (this.#pid !== null && reap(this.#pid) === null) return;
+    this.#starting ??= this.#start().finally(() => this.#starting = null);
+    await this.#starting;
+  }
+
+  /** Ends the guard, when there is nothing left to guard. */
+  async stop(reactor: Reactor): Promise<void> {
+    const pid = this.#pid;
+    if (pid === null) return;
+    const ended = Promise.withResolvers<void>();
+    watchExit(reactor, pid, () => ended.resolve());
+    // It ignores what ends a shell, and has no reason to look through all processes once more.
+    libc().kill(pid, SIGKILL);
+    await ended.promise;
+    reap(pid);
+    this.#forget();
+  }
+
+  async #start(): Promise<void> {
+    this.#forget();
+    const mark = this.#series.mark(GUARD_SERIAL);
+    const { readEnd, writeEnd } = openPipe();
+    const silence = openPath("/dev/null", O_RDWR);
+    const program = {
+      argv: ["/bin/sh", "-c", SCRIPT, NAME, `${this.#series.prefix}`, `${mark}`],
+      arg0: null,
+      cwd: "/",
+      env: { PATH: "/usr/bin:/bin" },
+    };
+    try {
+      this.#pid = await spawnProgram(program, {
+        type: "descriptors",
+        stdin: readEnd,
+        stdout: silence,
+        stderr: silence,
+      });
+      this.#lifeline = writeEnd;
+      setMark(this.#pid, mark);
+    } catch (error) {
+      closeDescriptor(writeEnd);
+      throw error;
+    } finally {
+      closeDescriptor(readEnd);
+      closeDescriptor(silence);
+    }
+  }
+
+  #forget(): void {
+    if (this.#lifeline !== null) closeDescriptor(this.#lifeline);
+    this.#lifeline = null;
+    this.#pid = null;
+  }
+}

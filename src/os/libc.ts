@@ -1,0 +1,183 @@
+/**
+ * The C library: every function of it that this program calls, loaded on first use and kept for good.
+ *
+ * Owns the symbol table and the two ways to read memory that is not ours. Promises numbers where a number is enough:
+ * results are declared `i32`, because `isize` always becomes a BigInt. What the functions mean together is left to the
+ * modules beside this one.
+ *
+ * `epoll_wait` and `posix_spawn` run on threads of the runtime's blocking pool. For such a call the runtime does not keep
+ * the buffers alive by itself (a compiled program was seen to corrupt them): make it inside `whilePinned`.
+ */
+
+import { internalError } from "../errors.ts";
+
+/** A C structure or string of ours. Always backed by its own ArrayBuffer: small arrays may otherwise live on the moving heap. */
+export type CBuffer = Uint8Array<ArrayBuffer>;
+
+/**
+ * "owns" says who frees what a row touches. All buffers are only borrowed for the duration of the call unless stated.
+ * Variadic functions are declared with the arguments we pass, which is right for integer arguments on x86-64 and on
+ * Linux arm64.
+ */
+const SYMBOLS = {
+  // Descriptors. Returned ones are owned by the caller, who closes them.
+  open: { parameters: ["buffer", "i32", "u32"], result: "i32" },
+  close: { parameters: ["i32"], result: "i32" },
+  read: { parameters: ["i32", "buffer", "usize"], result: "i32" },
+  write: { parameters: ["i32", "buffer", "usize"], result: "i32" },
+  /** Fills two i32: read end, write end. Both are the caller's. */
+  pipe2: { parameters: ["buffer", "i32"], result: "i32" },
+  fcntl: { parameters: ["i32", "i32", "i32"], result: "i32" },
+  ioctl: { parameters: ["i32", "usize", "buffer"], result: "i32" },
+  /** Raw directory records, as many whole ones as fit. */
+  getdents64: { parameters: ["i32", "buffer", "usize"], result: "i32" },
+  /** 0 when the effective user may do this to the path. */
+  euidaccess: { parameters: ["buffer", "i32"], result: "i32" },
+
+  // Readiness.
+  epoll_create1: { parameters: ["i32"], result: "i32" },
+  /** The event is copied by the kernel. */
+  epoll_ctl: { parameters: ["i32", "i32", "i32", "buffer"], result: "i32" },
+  /** On another thread: the buffer belongs to the call until its promise resolves. */
+  epoll_wait: { parameters: ["i32", "buffer", "i32", "i32"], result: "i32", nonblocking: true },
+  eventfd: { parameters: ["u32", "i32"], result: "i32" },
+
+  // Terminals. The descriptor from posix_openpt is the caller's; the name is written into the caller's buffer.
+  posix_openpt: { parameters: ["i32"], result: "i32" },
+  grantpt: { parameters: ["i32"], result: "i32" },
+  unlockpt: { parameters: ["i32"], result: "i32" },
+  ptsname_r: { parameters: ["i32", "buffer", "usize"], result: "i32" },
+
+  // Starting children. These return an error number instead of setting errno. Paths given to file actions are copied;
+  // the actions themselves hold memory of the C library until destroyed.
+  /** On another thread: all six buffers, and what they point to, belong to the call until its promise resolves. */
+  posix_spawn: {
+    parameters: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
+    result: "i32",
+    nonblocking: true,
+  },
+  posix_spawn_file_actions_init: { parameters: ["buffer"], result: "i32" },
+  posix_spawn_file_actions_destroy: { parameters: ["buffer"], result: "i32" },
+  posix_spawn_file_actions_addopen: { parameters: ["buffer", "i32", "buffer", "i32", "u32"], result: "i32" },
+  posix_spawn_file_actions_adddup2: { parameters: ["buffer", "i32", "i32"], result: "i32" },
+  posix_spawn_file_actions_addchdir_np: { parameters: ["buffer", "buffer"], result: "i32" },
+  /** glibc 2.34. Without it `spawn.ts` marks our own descriptors instead. */
+  posix_spawn_file_actions_addclosefrom_np: { parameters: ["buffer", "i32"], result: "i32", optional: true },
+  posix_spawnattr_init: { parameters: ["buffer"], result: "i32" },
+  posix_spawnattr_setflags: { parameters: ["buffer", "i16"], result: "i32" },
+  posix_spawnattr_setsigdefault: { parameters: ["buffer", "buffer"], result: "i32" },
+  posix_spawnattr_setsigmask: { parameters: ["buffer", "buffer"], result: "i32" },
+  sigfillset: { parameters: ["buffer"], result: "i32" },
+  sigaction: { parameters: ["i32", "buffer", "buffer"], result: "i32" },
+
+  // Following and ending children.
+  waitid: { parameters: ["i32", "u32", "buffer", "i32"], result: "i32" },
+  kill: { parameters: ["i32", "i32"], result: "i32" },
+  prctl: { parameters: ["i32", "usize", "usize", "usize", "usize"], result: "i32" },
+  prlimit64: { parameters: ["i32", "i32", "buffer", "buffer"], result: "i32" },
+  /** For calls younger than the C library: pidfd_open, pidfd_send_signal. The first argument is the number. */
+  syscall: { parameters: ["isize", "isize", "isize", "isize", "isize"], result: "i32" },
+
+  // Addresses, declared as integers: a permission scoped to this one library forbids pointer objects.
+  /** With length 0: the address of the first buffer. */
+  addressOf: { name: "memcpy", parameters: ["buffer", "buffer", "usize"], result: "usize" },
+  /** From foreign memory into ours. The caller answers for the address. */
+  copyFrom: { name: "memcpy", parameters: ["buffer", "usize", "usize"], result: "usize" },
+  __errno_location: { parameters: [], result: "usize" },
+} as const satisfies Deno.ForeignLibraryInterface;
+
+/**
+ * Tried in order. A permission for all libraries takes the bare name; one scoped to a file compares the exact path, and
+ * these are where distributions put it.
+ */
+const CANDIDATES: readonly string[] = [
+  "libc.so.6",
+  ...(Deno.build.arch === "aarch64" ? ["/lib/aarch64-linux-gnu/libc.so.6"] : ["/lib/x86_64-linux-gnu/libc.so.6"]),
+  "/lib64/libc.so.6",
+  "/usr/lib/libc.so.6",
+];
+
+export type Libc = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
+
+let loaded: Libc | undefined;
+
+/** The C library's functions; loads them on the first call. */
+export function libc(): Libc {
+  return loaded ??= load();
+}
+
+function load(): Libc {
+  if (Deno.build.os !== "linux") throw internalError(`Cannot load the C library: unsupported system ${Deno.build.os}`);
+  let failure: unknown;
+  for (const path of CANDIDATES) {
+    try {
+      return Deno.dlopen(path, SYMBOLS).symbols;
+    } catch (error) {
+      failure ??= error;
+    }
+  }
+  throw internalError(`Cannot load the C library: ${failure instanceof Error ? failure.message : failure}`, failure);
+}
+
+const errnoBytes = new Uint8Array(new ArrayBuffer(4));
+
+/**
+ * Why the call just made failed. Only for messages, and only directly after a call on this thread: the runtime may
+ * come in between, so nothing is decided by it.
+ */
+export function lastErrno(): number {
+  const { __errno_location, copyFrom } = libc();
+  copyFrom(errnoBytes, __errno_location(), 4n);
+  return new DataView(errnoBytes.buffer).getInt32(0, true);
+}
+
+/** Zeroed memory for a C structure of at most `bytes`. */
+export function allocate(bytes: number): CBuffer {
+  return new Uint8Array(new ArrayBuffer(bytes));
+}
+
+const pinned = new Set<readonly CBuffer[]>();
+
+/** Makes a call on another thread and keeps its buffers alive until it has returned. */
+export async function whilePinned<T>(buffers: readonly CBuffer[], call: () => Promise<T>): Promise<T> {
+  pinned.add(buffers);
+  try {
+    return await call();
+  } finally {
+    pinned.delete(buffers);
+  }
+}
+
+/** Where a buffer lies. Valid for as long as the buffer is reachable. */
+export function addressOf(buffer: CBuffer): bigint {
+  return libc().addressOf(buffer, buffer, 0n);
+}
+
+const encoder = new TextEncoder();
+
+/** A NUL-terminated copy. The caller has made sure that there is no NUL inside. */
+export function cString(text: string | Uint8Array): CBuffer {
+  const bytes = typeof text === "string" ? encoder.encode(text) : text;
+  const terminated = allocate(bytes.length + 1);
+  terminated.set(bytes);
+  return terminated;
+}
+
+/**
+ * A NULL-terminated `char *[]` of strings without NUL. Pointers and strings share one buffer: the collector does not see
+ * pointers, so memory reachable through them alone could be freed before the call that follows them.
+ */
+export function cStringArray(texts: readonly string[]): CBuffer {
+  const parts = texts.map((text) => encoder.encode(text));
+  const pointerBytes = (parts.length + 1) * 8;
+  const array = allocate(parts.reduce((sum, part) => sum + part.length + 1, pointerBytes));
+  const view = new DataView(array.buffer);
+  const base = addressOf(array);
+  let offset = pointerBytes;
+  parts.forEach((part, index) => {
+    array.set(part, offset);
+    view.setBigUint64(index * 8, base + BigInt(offset), true);
+    offset += part.length + 1;
+  });
+  return array;
+}

@@ -1,0 +1,200 @@
+/**
+ * One epoll instance for every descriptor this program waits on: pipes, terminals and pidfds.
+ *
+ * Exactly one wait is in flight, on a thread of the runtime's blocking pool, however many descriptors there are; that
+ * pool has some 32 threads and a blocked read each would starve it. Readiness is delivered on the event loop, one batch
+ * per turn. The reactor reads and writes nothing itself: it tells the owner of a descriptor, who does a bounded amount
+ * of work and returns.
+ *
+ * The wait keeps the program alive, so it runs only while something is armed.
+ */
+
+import { allocate, type CBuffer, lastErrno, libc, whilePinned } from "./libc.ts";
+import { failure, O_CLOEXEC, O_NONBLOCK, readInto, writeFrom } from "./descriptor.ts";
+
+export const EPOLLIN = 0x001;
+export const EPOLLOUT = 0x004;
+export const EPOLLERR = 0x008;
+export const EPOLLHUP = 0x010;
+
+const EPOLL_CTL_ADD = 1;
+const EPOLL_CTL_DEL = 2;
+
+/** `struct epoll_event` is packed on x86-64 and on no other architecture. */
+const EVENT_BYTES = Deno.build.arch === "x86_64" ? 12 : 16;
+const DATA_OFFSET = Deno.build.arch === "x86_64" ? 4 : 8;
+
+/** Events taken per wait. More just wait for the next one, so this bounds the length of one turn, not their number. */
+const MAX_EVENTS = 256;
+
+/** An interrupted wait is normal (a signal landed on its thread); this many in a row mean that epoll itself is broken. */
+const MAX_FAILED_WAITS = 1000;
+
+/** The token of the wake-up descriptor. Others count from 1. */
+const WAKE_TOKEN = 0;
+const MAX_TOKEN = 0xffff_ffff;
+
+/** Called with the EPOLL bits seen. */
+export type ReadyHandler = (events: number) => void;
+
+export interface WatchOptions {
+  /**
+   * Handle after all others of the same batch. For exits, so that output which became readable together with the exit
+   * is delivered before it.
+   */
+  readonly isLate?: boolean;
+}
+
+/** One descriptor's place in the reactor. Made disarmed; the descriptor stays its maker's. */
+export class Watch {
+  readonly #reactor: Reactor;
+  readonly fd: number;
+  readonly isLate: boolean;
+  readonly handler: ReadyHandler;
+  #token: number | null = null;
+
+  constructor(reactor: Reactor, fd: number, handler: ReadyHandler, options: WatchOptions) {
+    this.#reactor = reactor;
+    this.fd = fd;
+    this.handler = handler;
+    this.isLate = options.isLate ?? false;
+  }
+
+  get isArmed(): boolean {
+    return this.#token !== null;
+  }
+
+  /** Asks for these events until disarmed. Hang-up and error are always reported with them. */
+  arm(events: number): void {
+    if (this.#token === null) this.#token = this.#reactor.add(this, events);
+  }
+
+  /** Nothing more is reported, not even what is in the batch being handled. Required before the descriptor is closed. */
+  disarm(): void {
+    if (this.#token === null) return;
+    this.#reactor.remove(this.fd, this.#token);
+    this.#token = null;
+  }
+}
+
+export class Reactor {
+  readonly #epoll: number;
+  readonly #wakeUp: number;
+  readonly #events: CBuffer = allocate(MAX_EVENTS * EVENT_BYTES);
+  readonly #eventView = new DataView(this.#events.buffer);
+  readonly #change: CBuffer = allocate(EVENT_BYTES);
+  readonly #changeView = new DataView(this.#change.buffer);
+  /**
+   * By token, not by descriptor: numbers of closed descriptors are reused at once, and a batch may still hold an event of
+   * the previous holder. Every arming takes a new token.
+   */
+  readonly #armed = new Map<number, Watch>();
+  #lastToken = WAKE_TOKEN;
+  #loop: Promise<void> | null = null;
+  #isWaiting = false;
+
+  constructor() {
+    const c = libc();
+    this.#epoll = c.epoll_create1(O_CLOEXEC);
+    if (this.#epoll < 0) throw failure(lastErrno());
+    this.#wakeUp = c.eventfd(0, O_CLOEXEC | O_NONBLOCK);
+    if (this.#wakeUp < 0) throw failure(lastErrno());
+    this.#control(EPOLL_CTL_ADD, this.#wakeUp, EPOLLIN, WAKE_TOKEN);
+  }
+
+  watch(fd: number, handler: ReadyHandler, options: WatchOptions = {}): Watch {
+    return new Watch(this, fd, handler, options);
+  }
+
+  /** Resolves once no wait is in flight: at once, or soon after the last watch has been disarmed. */
+  async idle(): Promise<void> {
+    while (this.#loop !== null) await this.#loop;
+  }
+
+  /** For `Watch` alone. */
+  add(watch: Watch, events: number): number {
+    const token = this.#nextToken();
+    this.#control(EPOLL_CTL_ADD, watch.fd, events, token);
+    this.#armed.set(token, watch);
+    this.#loop ??= whilePinned([this.#events], () => this.#run());
+    return token;
+  }
+
+  /** For `Watch` alone. */
+  remove(fd: number, token: number): void {
+    // Deleting, not clearing the interest: a descriptor with no interest still reports its hang-up, over and over.
+    this.#control(EPOLL_CTL_DEL, fd, 0, token);
+    this.#armed.delete(token);
+    // A wait in flight would otherwise go on with nothing to wait for, and the program with it.
+    if (this.#armed.size === 0 && this.#isWaiting) this.#wake();
+  }
+
+  async #run(): Promise<void> {
+    const { epoll_wait } = libc();
+    let failedWaits = 0;
+    while (this.#armed.size > 0) {
+      this.#isWaiting = true;
+      const count = await epoll_wait(this.#epoll, this.#events, MAX_EVENTS, -1);
+      this.#isWaiting = false;
+      if (count >= 0) {
+        failedWaits = 0;
+        this.#dispatch(count);
+      } else if (++failedWaits > MAX_FAILED_WAITS) {
+        throw new Error("Cannot wait for descriptors: epoll_wait keeps failing");
+      }
+    }
+    // In the same breath as the look above: an arming right after it must find that there is no loop any more.
+    this.#loop = null;
+  }
+
+  #dispatch(count: number): void {
+    const late: Array<[token: number, events: number]> = [];
+    for (let index = 0; index < count; index++) {
+      const offset = index * EVENT_BYTES;
+      const events = this.#eventView.getUint32(offset, true);
+      const token = this.#eventView.getUint32(offset + DATA_OFFSET, true);
+      if (token === WAKE_TOKEN) readInto(this.#wakeUp, allocate(8));
+      else if (this.#armed.get(token)?.isLate) late.push([token, events]);
+      else this.#deliver(token, events);
+    }
+    for (const [token, events] of late) this.#deliver(token, events);
+  }
+
+  #deliver(token: number, events: number): void {
+    // Gone when an earlier handler of this batch disarmed it.
+    const watch = this.#armed.get(token);
+    if (watch === undefined) return;
+    try {
+      watch.handler(events);
+    } catch (error) {
+      // A fault of one owner must not end everybody's input and output; it surfaces as an uncaught error all the same.
+      reportError(error);
+    }
+  }
+
+  #wake(): void {
+    const one = allocate(8);
+    one[0] = 1;
+    writeFrom(this.#wakeUp, one);
+  }
+
+  #control(operation: number, fd: number, events: number, token: number): void {
+    this.#changeView.setUint32(0, events, true);
+    this.#changeView.setUint32(DATA_OFFSET, token, true);
+    if (libc().epoll_ctl(this.#epoll, operation, fd, this.#change) !== 0) throw failure(lastErrno());
+  }
+
+  #nextToken(): number {
+    do {
+      this.#lastToken = this.#lastToken === MAX_TOKEN ? WAKE_TOKEN + 1 : this.#lastToken + 1;
+    } while (this.#armed.has(this.#lastToken));
+    return this.#lastToken;
+  }
+}
+
+let shared: Reactor | undefined;
+
+/** The program's one reactor, made on first use. */
+export function sharedReactor(): Reactor {
+  return shared ??= new Reactor();
+}

@@ -1,0 +1,393 @@
+/**
+ * Children by posix_spawn, with pipes or a terminal: the way to start programs on Linux.
+ *
+ * Each child leads a session and a process group of its own, has only descriptors 0 to 2, default signals, and exactly
+ * the environment it was given. Its descendants are found and ended wherever they went (`tree.ts`); should this program be
+ * killed, the guard ends them instead (`os/guard.ts`).
+ *
+ * A child that has ended stays unreaped until `dispose`: as long as that, its number cannot come to mean somebody else,
+ * and signals to its group are safe.
+ */
+
+import { internalError } from "../errors.ts";
+import { errorFields, type Logger, silentLogger } from "../log.ts";
+import { type ChildChannels, descriptorsOf, openPipeChannels, openTerminalChannels } from "../os/child_channels.ts";
+import { type ChildLimits, sharedChildLimits } from "../os/child_limits.ts";
+import { becomeSubreaper, type ChildStatus, keepChildStatuses, reap } from "../os/child_reaping.ts";
+import { closeDescriptor } from "../os/descriptor.ts";
+import { type ExitWatchOptions, watchExit } from "../os/exit_watch.ts";
+import { FdReader } from "../os/fd_reader.ts";
+import { FdWriter } from "../os/fd_writer.ts";
+import { Guard } from "../os/guard.ts";
+import { libc } from "../os/libc.ts";
+import { canMark, MarkSeries } from "../os/process_mark.ts";
+import { listProcesses } from "../os/procfs.ts";
+import { setTerminalSize } from "../os/pty.ts";
+import { type Reactor, sharedReactor } from "../os/reactor.ts";
+import { spawnProgram } from "../os/spawn.ts";
+import {
+  type EndReport,
+  MAX_OUTPUT_CHUNK_BYTES,
+  type OutputStream,
+  type ProcessBackend,
+  type ProcessIo,
+  type ProcessObserver,
+  type SpawnedProcess,
+  type SpawnRequest,
+  type StdinOutcome,
+} from "./backend.ts";
+import { SIGKILL } from "./signals.ts";
+import { ProcessTree } from "./tree.ts";
+import { isLiving, type TreeRoot } from "./tree_snapshot.ts";
+
+/**
+ * Children being started at a time. Each occupies a thread of the runtime's pool of about 32 for as long as exec takes,
+ * which is long on a slow network mount; beyond three the rate did not rise any more on two cores.
+ */
+const MAX_STARTS = 4;
+
+export interface PosixBackendOptions {
+  readonly logger?: Logger;
+  /** How exits are noticed. */
+  readonly exitWatch?: ExitWatchOptions;
+}
+
+/** What exists from the first child on. */
+interface Machinery {
+  readonly reactor: Reactor;
+  readonly limits: ChildLimits;
+  readonly tree: ProcessTree;
+  readonly hasMarks: boolean;
+  /** Null where marks are not available: there would be nothing it could find. */
+  readonly guard: Guard | null;
+}
+
+export class PosixBackend implements ProcessBackend {
+  readonly name = "posix";
+  readonly #logger: Logger;
+  readonly #exitWatch: ExitWatchOptions;
+  /** All that have not been reaped. */
+  readonly #processes = new Set<PosixProcess>();
+  readonly #starts = new Admission(MAX_STARTS);
+  #machinery: Machinery | null = null;
+  #hasWarnedOfGuard = false;
+  #isClosed = false;
+
+  constructor(options: PosixBackendOptions = {}) {
+    this.#logger = options.logger ?? silentLogger();
+    this.#exitWatch = options.exitWatch ?? {};
+  }
+
+  /** Finds and ends descendants; for children of other parts of the program that want protection from that. */
+  get tree(): ProcessTree {
+    return this.#prepared().tree;
+  }
+
+  /** Loads and starts what the first child would otherwise wait for, some ten milliseconds. */
+  async prepare(): Promise<void> {
+    await this.#ensureGuard(this.#prepared());
+  }
+
+  async spawn(request: SpawnRequest, observer: ProcessObserver): Promise<SpawnedProcess> {
+    const leave = await this.#starts.enter();
+    try {
+      if (this.#isClosed) throw internalError("Cannot start process: the server is shutting down");
+      const machinery = this.#prepared();
+      await this.#ensureGuard(machinery);
+      return await this.#start(machinery, request, observer);
+    } finally {
+      leave();
+    }
+  }
+
+  async endTrees(processes: readonly SpawnedProcess[], options: { graceMs: number }): Promise<EndReport> {
+    const ours = processes.filter((process) => process instanceof PosixProcess);
+    const roots = ours.map(({ root }) => root);
+    const report = await this.#prepared().tree.endAll({ roots, graceMs: options.graceMs });
+    for (const process of ours) process.killIfRunning();
+    return report;
+  }
+
+  async close(options: { graceMs: number }): Promise<EndReport> {
+    this.#isClosed = true;
+    const machinery = this.#machinery;
+    if (machinery === null) return { endedCount: 0, survivors: [] };
+    // Ends what is being started just now, too; a start that gets through is met by the second time.
+    const first = await machinery.tree.endEverything(options);
+    await this.#starts.empty();
+    const second = await machinery.tree.endEverything({ graceMs: 0 });
+    const report = { endedCount: first.endedCount + second.endedCount, survivors: second.survivors };
+    const survivors = new Set(report.survivors);
+    const ended = [...this.#processes].filter(({ pid }) => !survivors.has(pid));
+    for (const process of ended) process.killIfRunning();
+    await Promise.all(ended.map((process) => process.ended));
+    for (const process of ended) process.dispose();
+    machinery.tree.close();
+    // With survivors the guard stays: it tries once more when we are gone.
+    if (survivors.size === 0) {
+      await machinery.guard?.stop(machinery.reactor);
+      await machinery.reactor.idle();
+    }
+    return report;
+  }
+
+  async #start(machinery: Machinery, request: SpawnRequest, observer: ProcessObserver): Promise<PosixProcess> {
+    const { limits, tree, reactor, hasMarks } = machinery;
+    const channels: ChildChannels<OutputStream> = openChannels(request.io);
+    const descriptors = descriptorsOf(channels);
+    const root = tree.plan();
+    limits.startBegins(Math.max(...descriptors));
+    if (hasMarks) limits.inheritMark(tree.markForStart());
+    let pid: number;
+    try {
+      pid = await spawnProgram(request, channels.stdio);
+    } catch (error) {
+      limits.startEnded(null);
+      tree.failed(root);
+      descriptors.forEach(closeDescriptor);
+      throw error;
+    }
+    limits.startEnded({ pid, mark: hasMarks ? tree.markOf(root) : null });
+    tree.started(root, pid);
+    channels.childEnds.forEach(closeDescriptor);
+    const process = new PosixProcess(pid, root, {
+      channels,
+      observer,
+      reactor,
+      exitWatch: this.#exitWatch,
+      onReaping: () => {
+        tree.release(root);
+        this.#processes.delete(process);
+      },
+    });
+    this.#processes.add(process);
+    // In a turn of the event loop of its own. Microtasks would not do: a wait that finds something ready may resolve
+    // among them, before whoever awaits this process has got hold of it.
+    setImmediate(() => process.begin());
+    return process;
+  }
+
+  #prepared(): Machinery {
+    if (this.#machinery !== null) return this.#machinery;
+    keepChildStatuses();
+    if (!becomeSubreaper()) this.#logger.warn("Cannot adopt orphans of children: they may outlive the server");
+    const series = new MarkSeries();
+    const hasMarks = canMark();
+    if (!hasMarks) this.#logger.warn("Cannot mark children: some may outlive the server if it is killed");
+    return this.#machinery = {
+      reactor: sharedReactor(),
+      limits: sharedChildLimits(),
+      tree: new ProcessTree(series),
+      hasMarks,
+      guard: hasMarks ? new Guard(series) : null,
+    };
+  }
+
+  async #ensureGuard({ guard }: Machinery): Promise<void> {
+    try {
+      await guard?.ensureRunning();
+    } catch (error) {
+      // A machine without a shell can still run programs. Said once, not for every child.
+      if (!this.#hasWarnedOfGuard) {
+        this.#logger.warn(
+          "Cannot start the guard: children will outlive the server if it is killed",
+          errorFields(error),
+        );
+      }
+      this.#hasWarnedOfGuard = true;
+    }
+  }
+}
+
+function openChannels(io: ProcessIo): ChildChannels<OutputStream> {
+  return io.type === "pty" ? openTerminalChannels(io) : openPipeChannels(io.stdin);
+}
+
+interface PosixProcessParts {
+  readonly channels: ChildChannels<OutputStream>;
+  readonly observer: ProcessObserver;
+  readonly reactor: Reactor;
+  readonly exitWatch: ExitWatchOptions;
+  /** Called while the number is still the child's, for the last time. */
+  readonly onReaping: () => void;
+}
+
+class PosixProcess implements SpawnedProcess {
+  readonly pid: number;
+  readonly root: TreeRoot;
+  /** Resolves when the child has ended, also after `dispose`. */
+  readonly ended: Promise<void>;
+  readonly #resolveEnded: () => void;
+  readonly #reactor: Reactor;
+  readonly #exitWatch: ExitWatchOptions;
+  readonly #observer: ProcessObserver;
+  readonly #onReaping: () => void;
+  readonly #readers: readonly FdReader[];
+  readonly #writer: FdWriter | null;
+  readonly #master: number | null;
+  #openReaders: number;
+  #slave: number | null;
+  #hasBegun = false;
+  #isPaused = false;
+  #isReading = true;
+  #isDisposed = false;
+  #life: "running" | "ended" | "reaped" = "running";
+
+  constructor(pid: number, root: TreeRoot, parts: PosixProcessParts) {
+    const { channels, reactor } = parts;
+    this.pid = pid;
+    this.root = root;
+    this.#observer = parts.observer;
+    this.#onReaping = parts.onReaping;
+    this.#slave = channels.slave;
+    this.#master = channels.slave === null ? null : channels.outputs[0]!.fd;
+    this.#writer = channels.input === null ? null : new FdWriter(reactor, channels.input);
+    this.#openReaders = channels.outputs.length;
+    this.#readers = channels.outputs.map(({ stream, fd }) =>
+      new FdReader(reactor, fd, {
+        maxChunkBytes: MAX_OUTPUT_CHUNK_BYTES,
+        onBytes: (bytes) => this.#observer.output(stream, bytes),
+        onEnd: () => this.#readerEnded(),
+      })
+    );
+    this.#reactor = reactor;
+    this.#exitWatch = parts.exitWatch;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.ended = promise;
+    this.#resolveEnded = resolve;
+  }
+
+  /** Starts watching the child. Until then nothing is reported; nothing is lost either. */
+  begin(): void {
+    this.#hasBegun = true;
+    watchExit(this.#reactor, this.pid, (status) => this.#exited(status), this.#exitWatch);
+    if (!this.#isPaused) this.resumeOutput();
+  }
+
+  get queuedInputBytes(): number {
+    return this.#writer?.queuedBytes ?? 0;
+  }
+
+  pauseOutput(): void {
+    this.#isPaused = true;
+    for (const reader of this.#readers) reader.pause();
+  }
+
+  resumeOutput(): void {
+    this.#isPaused = false;
+    if (!this.#hasBegun) return;
+    for (const reader of this.#readers) reader.resume();
+  }
+
+  stopReading(): void {
+    if (!this.#isReading) return;
+    this.#closeOutput();
+    queueMicrotask(() => {
+      if (!this.#isDisposed) this.#observer.outputEnded();
+    });
+  }
+
+  write(bytes: Uint8Array<ArrayBuffer>): Promise<StdinOutcome> {
+    return this.#writer?.write(bytes) ?? Promise.resolve("closed");
+  }
+
+  closeInput(): void {
+    if (this.#master === null) this.#writer?.end();
+  }
+
+  resize(size: { rows: number; cols: number }): void {
+    if (this.#master !== null && this.#isReading) setTerminalSize(this.#master, size);
+  }
+
+  signalGroup(signal: number): boolean {
+    if (this.#life === "reaped") return false;
+    // An ended leader alone still counts as a group to the kernel, but there is nobody in it.
+    if (this.#life === "ended" && !hasLivingMember(this.pid)) return false;
+    return libc().kill(-this.pid, signal) === 0;
+  }
+
+  /** For systems without a readable `/proc`, where the tree finds nothing and this is the best there is. */
+  killIfRunning(): void {
+    if (this.#life === "running") this.signalGroup(SIGKILL);
+  }
+
+  dispose(): void {
+    if (this.#isDisposed) return;
+    this.#isDisposed = true;
+    this.#closeOutput();
+    this.#writer?.close();
+    this.#releaseSlave();
+    // A child that still runs is reaped when it ends.
+    if (this.#life === "ended") this.#reap();
+  }
+
+  #exited(status: ChildStatus): void {
+    // What the child itself wrote is in the pipes by now, and is told first.
+    for (const reader of this.#readers) reader.readAvailable();
+    this.#releaseSlave();
+    this.#life = "ended";
+    this.#resolveEnded();
+    if (this.#isDisposed) this.#reap();
+    else this.#observer.exited(status);
+  }
+
+  #reap(): void {
+    this.#onReaping();
+    this.#life = "reaped";
+    reap(this.pid);
+  }
+
+  #readerEnded(): void {
+    if (--this.#openReaders > 0) return;
+    this.#closeOutput();
+    this.#observer.outputEnded();
+  }
+
+  #closeOutput(): void {
+    this.#isReading = false;
+    for (const reader of this.#readers) reader.close();
+    // A terminal has one life: nobody reads from it, so nothing is typed into it either, and closing hangs it up.
+    if (this.#master !== null) this.#writer?.close();
+  }
+
+  #releaseSlave(): void {
+    if (this.#slave !== null) closeDescriptor(this.#slave);
+    this.#slave = null;
+  }
+}
+
+function hasLivingMember(pgid: number): boolean {
+  return listProcesses().some((process) => process.pgid === pgid && isLiving(process));
+}
+
+/** Lets a bounded number of callers in, in the order they came. */
+class Admission {
+  #free: number;
+  readonly #capacity: number;
+  readonly #waiting: Array<() => void> = [];
+  readonly #uponEmpty: Array<() => void> = [];
+
+  constructor(capacity: number) {
+    this.#free = capacity;
+    this.#capacity = capacity;
+  }
+
+  /** Resolves, when there is room, with the function that makes room again. */
+  async enter(): Promise<() => void> {
+    if (this.#free > 0) this.#free--;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    return () => this.#leave();
+  }
+
+  /** Resolves once nobody is inside. */
+  async empty(): Promise<void> {
+    if (this.#free < this.#capacity) await new Promise<void>((resolve) => this.#uponEmpty.push(resolve));
+  }
+
+  #leave(): void {
+    const next = this.#waiting.shift();
+    if (next !== undefined) return next();
+    this.#free++;
+    if (this.#free === this.#capacity) this.#uponEmpty.splice(0).forEach((resolve) => resolve());
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * What the process layer tells its callers about a process: plain values, with raw bytes where the wire has base64.
+ */
+
+import type { NativePath } from "../path_uri.ts";
+import type { OutputChunk } from "./output_log.ts";
+
+/**
+ * Why a process ended. The first cause counts: a process that is terminated and then exits by itself was terminated.
+ * `exit` and `signal` mean that nobody here asked for it.
+ */
+export type EndReason = "exit" | "signal" | "terminated" | "timeout" | "sessionExpired" | "serverShutdown";
+
+/** What became of the direct child. */
+export interface ProcessExit {
+  /** 0 to 255, 128 and the signal's number, or -1 when unknown. */
+  readonly exitCode: number;
+  readonly sandboxDenied: boolean;
+  readonly end: ProcessEnd;
+}
+
+/** More than the reference tells, so kept apart: a client is told only if it asked. */
+export interface ProcessEnd {
+  readonly reason: EndReason;
+  /** `SIGKILL` and the like, when a signal ended the child. */
+  readonly signal: string | null;
+}
+
+export interface ProcessStatus {
+  /** The number the next event will have. */
+  readonly nextSeq: number;
+  readonly exit: ProcessExit | null;
+  readonly closed: boolean;
+}
+
+/** `nextSeq` is a cursor here: with a byte budget it follows the last chunk returned. */
+export interface ReadOutcome extends ProcessStatus {
+  readonly chunks: readonly OutputChunk[];
+}
+
+export interface WaitOutcome extends ProcessStatus {
+  readonly timedOut: boolean;
+}
+
+/** Streams that the process does not have are empty. */
+export interface ProcessSnapshot extends ProcessStatus {
+  readonly stdout: Uint8Array<ArrayBuffer>;
+  readonly stderr: Uint8Array<ArrayBuffer>;
+  readonly terminal: Uint8Array<ArrayBuffer>;
+  readonly truncated: boolean;
+}
+
+export interface ProcessInfo extends ProcessStatus {
+  readonly processId: string;
+  /** Null while the child is being started. */
+  readonly pid: number | null;
+  readonly argv: readonly string[];
+  readonly cwd: NativePath;
+  readonly tty: boolean;
+  readonly ageMs: number;
+  readonly keepOnSessionEnd: boolean;
+}

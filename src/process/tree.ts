@@ -1,0 +1,220 @@
+/**
+ * Finds and ends everything that descends from our children, however it tried to leave.
+ *
+ * We are the subreaper of all our children, so no descendant can leave the tree below us: an orphan becomes our own
+ * child. To which of our children it belongs is decided, in this order, by its living parents, by the mark it
+ * inherited (`os/process_mark.ts`), and by its session. A process escapes all three only if it is an orphan, leads its
+ * own session and has changed its limit on file locks on purpose. It is then left alone until the server ends, since it
+ * could belong to anybody.
+ *
+ * Also reaps orphans that have ended; nobody else would. Children of other parts of this program are not touched.
+ */
+
+import { reap } from "../os/child_reaping.ts";
+import { GUARD_SERIAL, isOwnMark, type MarkSeries, readMark, SERIAL_COUNT } from "../os/process_mark.ts";
+import { listProcesses, type ProcessStat } from "../os/procfs.ts";
+import type { EndReport } from "./backend.ts";
+import { endProcesses, identify } from "./tree_ending.ts";
+import { isLiving, type MarkReading, type Owner, TreeRoot, TreeSnapshot } from "./tree_snapshot.ts";
+
+/**
+ * Between two sweeps for ended orphans. A sweep reads one file per process on the machine, about 12 us each; nothing but
+ * a process number is tied up until then.
+ */
+const SWEEP_INTERVAL_MS = 5_000;
+
+/**
+ * Sights of an unmarked zombie after which it is an orphan. The runtime reaps its own children within a turn of the event
+ * loop; the first of these may come just before that, the second just after a long stop of the program.
+ */
+const ORPHAN_SIGHTS = 3;
+
+export interface EndOptions {
+  /** Time between SIGTERM and SIGKILL; with 0 there is no SIGTERM. */
+  readonly graceMs: number;
+}
+
+export class ProcessTree {
+  readonly #series: MarkSeries;
+  /** Whom each serial number in use may stand for. */
+  readonly #candidates = new Map<number, readonly TreeRoot[]>();
+  readonly #startingRoots = new Set<TreeRoot>();
+  readonly #unreapedRoots = new Map<number, TreeRoot>();
+  readonly #protectedPids = new Set<number>();
+  /** How often each unclaimed zombie has been seen. */
+  #suspects = new Map<string, number>();
+  #lastSerial = GUARD_SERIAL;
+  #sweepTimer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(series: MarkSeries) {
+    this.#series = series;
+  }
+
+  /** A child that is about to be started. Must be followed by `started` or `failed`. */
+  plan(): TreeRoot {
+    const root = new TreeRoot(this.#nextSerial());
+    this.#candidates.set(root.serial, [root]);
+    this.#startingRoots.add(root);
+    return root;
+  }
+
+  /**
+   * The mark for children made at this moment. Marks are inherited from this whole process, so while several children
+   * are being started it stands for all of them; each gets its own as soon as its pid is known.
+   */
+  markForStart(): bigint {
+    const [first, ...others] = this.#startingRoots;
+    if (first !== undefined && others.length === 0) return this.#series.mark(first.serial);
+    const serial = this.#nextSerial();
+    this.#candidates.set(serial, [...this.#startingRoots]);
+    return this.#series.mark(serial);
+  }
+
+  /** The mark that is a child's own. */
+  markOf(root: TreeRoot): bigint {
+    return this.#series.mark(root.serial);
+  }
+
+  started(root: TreeRoot, pid: number): void {
+    root.pid = pid;
+    this.#startingRoots.delete(root);
+    this.#unreapedRoots.set(pid, root);
+    this.#scheduleSweep();
+  }
+
+  failed(root: TreeRoot): void {
+    this.#startingRoots.delete(root);
+    this.#candidates.delete(root.serial);
+  }
+
+  /** To be called when the child itself is reaped, before its number can be reused. What descends from it stays known. */
+  release(root: TreeRoot): void {
+    if (root.pid !== null) this.#unreapedRoots.delete(root.pid);
+  }
+
+  /**
+   * Leaves a child that another part of this program started, and everything below it, alone. Needed only for one that
+   * starts its own session; otherwise its session tells. The returned function ends the protection.
+   */
+  protect(pid: number): () => void {
+    this.#protectedPids.add(pid);
+    return () => void this.#protectedPids.delete(pid);
+  }
+
+  snapshot(): TreeSnapshot {
+    return new TreeSnapshot(listProcesses(), {
+      selfPid: Deno.pid,
+      unreapedRoots: this.#unreapedRoots,
+      candidates: this.#candidates,
+      protectedPids: this.#protectedPids,
+      readMark: (pid) => this.#readMark(pid),
+    });
+  }
+
+  /** What runs below a child of ours, without the child itself. */
+  descendantsOf(root: TreeRoot): ProcessStat[] {
+    const isBelow = (owner: Owner) => owner.type === "roots" && owner.candidates.every((owner) => owner === root);
+    return this.snapshot().living(isBelow).filter(({ pid }) => this.#unreapedRoots.get(pid) !== root);
+  }
+
+  /** Ends these children and everything that descends from them. */
+  endAll(options: EndOptions & { readonly roots: readonly TreeRoot[] }): Promise<EndReport> {
+    const wanted = new Set(options.roots);
+    for (const root of wanted) root.isDoomed = true;
+    // With several candidates it is ended together with the last of them: none of the others could lay claim to it.
+    const isWanted = (owner: Owner) =>
+      owner.type === "roots" && owner.candidates.some((root) => wanted.has(root)) &&
+      owner.candidates.every((root) => root.isDoomed);
+    return this.#end(isWanted, wanted, options.graceMs);
+  }
+
+  /** Ends whatever descends from any child of ours, also where it cannot be told from which. For the end of the server. */
+  endEverything(options: EndOptions): Promise<EndReport> {
+    return this.#end((owner) => owner.type !== "foreign", this.#unreapedRoots.values(), options.graceMs);
+  }
+
+  /** Reaps ended orphans and forgets roots without descendants. Happens by itself every few seconds. */
+  sweep(): void {
+    const snapshot = this.snapshot();
+    const inUse = new Set<TreeRoot>([...this.#unreapedRoots.values(), ...this.#startingRoots]);
+    for (const process of snapshot.processes()) {
+      if (isLiving(process)) {
+        const owner = snapshot.ownerOf(process);
+        if (owner.type === "roots") owner.candidates.forEach((root) => inUse.add(root));
+      } else if (process.ppid === Deno.pid && !this.#unreapedRoots.has(process.pid)) {
+        this.#reapOrphan(process);
+      }
+    }
+    for (const [serial, candidates] of this.#candidates) {
+      if (!candidates.some((root) => inUse.has(root))) this.#candidates.delete(serial);
+    }
+  }
+
+  /** Stops sweeping. Only after everything has been ended. */
+  close(): void {
+    clearTimeout(this.#sweepTimer);
+    this.#sweepTimer = undefined;
+  }
+
+  async #end(isWanted: (owner: Owner) => boolean, roots: Iterable<TreeRoot>, graceMs: number): Promise<EndReport> {
+    const groups = [...roots].filter((root) => this.#isUnreaped(root)).map(({ pid }) => pid!);
+    const report = await endProcesses({ groups, look: () => this.snapshot().living(isWanted) }, graceMs);
+    this.sweep();
+    return report;
+  }
+
+  #isUnreaped(root: TreeRoot): boolean {
+    return root.pid !== null && this.#unreapedRoots.get(root.pid) === root;
+  }
+
+  /**
+   * A zombie with our mark is an orphan, unless it is a child just started whose pid we have not been told yet. One without
+   * may be a child that the runtime started and is about to reap; taking it away would lose its status.
+   */
+  #reapOrphan(process: ProcessStat): void {
+    if (this.#protectedPids.has(process.pid)) return;
+    const mark = this.#readMark(process.pid);
+    if (mark === "foreign") return;
+    if (mark === "none" && (this.#suspects.get(identify(process)) ?? 0) < ORPHAN_SIGHTS) return;
+    const candidates = mark === "none" ? [] : this.#candidates.get(mark.serial) ?? [];
+    if (!candidates.some((root) => this.#startingRoots.has(root))) reap(process.pid);
+  }
+
+  /** Counts how often each unclaimed zombie has been seen by the timer, so in as many turns of the event loop. */
+  #noteSuspects(): void {
+    const zombies = listProcesses().filter((process) =>
+      process.ppid === Deno.pid && !isLiving(process) && !this.#unreapedRoots.has(process.pid)
+    );
+    this.#suspects = new Map(zombies.map((process) => {
+      const id = identify(process);
+      return [id, (this.#suspects.get(id) ?? 0) + 1];
+    }));
+  }
+
+  #readMark(pid: number): MarkReading {
+    const mark = readMark(pid);
+    if (mark === null) return "none";
+    const serial = this.#series.serialOf(mark);
+    if (serial !== null) return serial === GUARD_SERIAL ? "foreign" : { serial };
+    return isOwnMark(mark) ? "foreign" : "none";
+  }
+
+  #nextSerial(): number {
+    do {
+      this.#lastSerial = this.#lastSerial + 1 < SERIAL_COUNT ? this.#lastSerial + 1 : GUARD_SERIAL + 1;
+    } while (this.#candidates.has(this.#lastSerial));
+    return this.#lastSerial;
+  }
+
+  #scheduleSweep(): void {
+    if (this.#sweepTimer !== undefined || this.#candidates.size === 0) return;
+    this.#sweepTimer = setTimeout(() => {
+      this.#sweepTimer = undefined;
+      this.#noteSuspects();
+      this.sweep();
+      this.#scheduleSweep();
+    }, SWEEP_INTERVAL_MS);
+    // Housekeeping alone is no reason to go on running.
+    Deno.unrefTimer(this.#sweepTimer);
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * A moment's picture of all processes, and the decision to which of our children each one belongs.
+ *
+ * Data in, data out: reading `/proc` is done by whoever makes the snapshot, reading a process's mark by the function it
+ * passes, which is called only for processes that nothing else decides about.
+ */
+
+import type { ProcessStat } from "../os/procfs.ts";
+
+/** One child of ours, and with it everything that descends from it. Changed by its tree alone. */
+export class TreeRoot {
+  /** The serial number of its mark, unlike that of any other root of the tree. */
+  readonly serial: number;
+  /** Null until it has been started. */
+  pid: number | null = null;
+  /** Everything that descends from it is to be ended. Never taken back. */
+  isDoomed = false;
+
+  constructor(serial: number) {
+    this.serial = serial;
+  }
+}
+
+export type Owner =
+  /** Descends from one of these. There are several only if it was forked while all of them were being started. */
+  | { readonly type: "roots"; readonly candidates: readonly TreeRoot[] }
+  /** Descends from one of our children, but nothing tells from which. */
+  | { readonly type: "unattributed" }
+  /** Not ours to end: the rest of the system, and children that other parts of this program started. */
+  | { readonly type: "foreign" };
+
+/**
+ * What a process's mark says: one of our serial numbers; "leave alone" (our guard's mark, or that of another server in
+ * this same process); or nothing that means anything here, such as the mark of a server that runs below us.
+ */
+export type MarkReading = { readonly serial: number } | "foreign" | "none";
+
+export interface SnapshotContext {
+  /** Our own process. */
+  readonly selfPid: number;
+  /** Children that have not been reaped, by pid: their numbers are certainly theirs. */
+  readonly unreapedRoots: ReadonlyMap<number, TreeRoot>;
+  /** Whom a mark may stand for, by serial number. */
+  readonly candidates: ReadonlyMap<number, readonly TreeRoot[]>;
+  /** Our direct children that were started another way, and whose trees are none of our business. */
+  readonly protectedPids: ReadonlySet<number>;
+  readMark(pid: number): MarkReading;
+}
+
+const FOREIGN: Owner = { type: "foreign" };
+const UNATTRIBUTED: Owner = { type: "unattributed" };
+
+export class TreeSnapshot {
+  readonly #context: SnapshotContext;
+  readonly #byPid = new Map<number, ProcessStat>();
+  readonly #owners = new Map<number, Owner>();
+  readonly #rootsBySid = new Map<number, TreeRoot>();
+
+  constructor(processes: Iterable<ProcessStat>, context: SnapshotContext) {
+    this.#context = context;
+    for (const process of processes) this.#byPid.set(process.pid, process);
+    for (const roots of context.candidates.values()) {
+      // Of several roots that had this number one after the other, the last one has it now.
+      for (const root of roots) if (root.pid !== null) this.#rootsBySid.set(root.pid, root);
+    }
+  }
+
+  processes(): Iterable<ProcessStat> {
+    return this.#byPid.values();
+  }
+
+  ownerOf(process: ProcessStat): Owner {
+    const known = this.#owners.get(process.pid);
+    if (known !== undefined) return known;
+    // Should numbers reused while we looked form a circle, the climb ends here.
+    this.#owners.set(process.pid, FOREIGN);
+    const owner = this.#decide(process);
+    this.#owners.set(process.pid, owner);
+    return owner;
+  }
+
+  /** Processes that still run and belong to someone `isWanted` accepts. */
+  living(isWanted: (owner: Owner) => boolean): ProcessStat[] {
+    return [...this.#byPid.values()].filter((process) => isLiving(process) && isWanted(this.ownerOf(process)));
+  }
+
+  #decide(process: ProcessStat): Owner {
+    const { selfPid, unreapedRoots, protectedPids } = this.#context;
+    const { pid, ppid } = process;
+    const root = unreapedRoots.get(pid);
+    if (root !== undefined) return { type: "roots", candidates: [root] };
+    if (pid === selfPid || protectedPids.has(pid)) return FOREIGN;
+    if (ppid === selfPid) return this.#decideOrphan(process);
+
+    const parent = this.#byPid.get(ppid);
+    // The parent ended while we looked; before the next look the process will have been given a new one.
+    if (parent === undefined) return this.#byMark(pid) ?? FOREIGN;
+    // A parent younger than its child is another process with a reused number. Nothing below init is ours: we are the
+    // nearest parent for all orphans below us.
+    return ppid > 1 && parent.startTime <= process.startTime ? this.ownerOf(parent) : FOREIGN;
+  }
+
+  /** For a direct child of ours that is no root: its own parents are history, or it was started by someone else here. */
+  #decideOrphan({ pid, sid }: ProcessStat): Owner {
+    // Roots start sessions of their own, so nothing below them can be in ours; the runtime's other children are.
+    if (sid === this.#byPid.get(this.#context.selfPid)?.sid) return FOREIGN;
+    const byMark = this.#byMark(pid);
+    if (byMark !== null) return byMark;
+    const root = this.#rootsBySid.get(sid);
+    return root === undefined ? UNATTRIBUTED : { type: "roots", candidates: [root] };
+  }
+
+  #byMark(pid: number): Owner | null {
+    const mark = this.#context.readMark(pid);
+    if (mark === "none") return null;
+    if (mark === "foreign") return FOREIGN;
+    const candidates = this.#context.candidates.get(mark.serial);
+    return candidates === undefined ? UNATTRIBUTED : { type: "roots", candidates };
+  }
+}
+
+/** False for zombies: they run no more, whatever is left of them. */
+export function isLiving(process: ProcessStat): boolean {
+  return process.state !== "Z" && process.state !== "X";
+}
