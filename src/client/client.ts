@@ -1,0 +1,152 @@
+/**
+ * A typed client of one connection: connect, shake hands, call, follow the notifications of a process.
+ *
+ * One connection, one session. When the connection is lost every open call fails with `ConnectionLostError`; the session
+ * lives on at the server for a while and is taken up by connecting again with `resumeSessionId`.
+ */
+
+import type {
+  MethodName,
+  MethodTypes,
+  Notification,
+  NotificationName,
+  NotificationTypes,
+} from "../protocol/method_types.ts";
+import type { EnvironmentInfo } from "../protocol/environment.ts";
+import { decodeMessage, encodeNotification, encodeRequest } from "../rpc/envelope.ts";
+import { PendingCalls } from "../rpc/pending_calls.ts";
+import { type Channel, openWebSocket } from "./channel.ts";
+import { NotificationStream } from "./notification_stream.ts";
+
+/** The connection ended before the answer came. Whether the request took effect is not known. */
+export class ConnectionLostError extends Error {
+  override readonly name = "ConnectionLostError";
+}
+
+export interface ConnectOptions {
+  clientName: string;
+  /** Takes up a session whose connection was lost. */
+  resumeSessionId?: string;
+  /** Bearer token, when the server asks for one. */
+  token?: string;
+  /** Optional notifications to ask for, such as `process/started`. */
+  notifications?: string[];
+  /** Optional members of results to ask for, such as `processEndReason`. */
+  optionalFields?: string[];
+  signal?: AbortSignal;
+}
+
+/** Connects and shakes hands. */
+export async function connect(url: string, options: ConnectOptions): Promise<Client> {
+  const channel = await openWebSocket(url, { token: options.token, signal: options.signal });
+  return await Client.handshake(channel, options);
+}
+
+export class Client implements AsyncDisposable {
+  readonly #channel: Channel;
+  readonly #calls = new PendingCalls();
+  readonly #streams = new Map<string, NotificationStream>();
+  readonly #listeners = new Set<(notification: Notification) => void>();
+  readonly #closed = Promise.withResolvers<string>();
+  #sessionId = "";
+  #environmentInfo: EnvironmentInfo | null = null;
+
+  private constructor(channel: Channel) {
+    this.#channel = channel;
+    channel.onMessage = (text) => this.#receive(text);
+    channel.onClose = (reason) => this.#end(reason);
+  }
+
+  /** Shakes hands over an open channel. */
+  static async handshake(channel: Channel, options: ConnectOptions): Promise<Client> {
+    const client = new Client(channel);
+    try {
+      const result = await client.call("initialize", {
+        clientName: options.clientName,
+        resumeSessionId: options.resumeSessionId ?? null,
+        ...(options.notifications === undefined ? {} : { notifications: options.notifications }),
+        ...(options.optionalFields === undefined ? {} : { optionalFields: options.optionalFields }),
+      });
+      client.#sessionId = result.sessionId;
+      client.#environmentInfo = result.environmentInfo;
+      channel.send(encodeNotification("initialized", {}));
+      return client;
+    } catch (error) {
+      channel.close();
+      throw error;
+    }
+  }
+
+  get sessionId(): string {
+    return this.#sessionId;
+  }
+
+  get environmentInfo(): EnvironmentInfo {
+    return this.#environmentInfo!;
+  }
+
+  /** Resolves with the reason when the connection has ended, by either side. */
+  get closed(): Promise<string> {
+    return this.#closed.promise;
+  }
+
+  /** Sends a request and returns its result; rejects with `RpcError` when the server refuses it. */
+  async call<Name extends MethodName>(
+    method: Name,
+    params: MethodTypes[Name]["params"],
+  ): Promise<MethodTypes[Name]["result"]> {
+    const { id, answer } = this.#calls.open(method);
+    this.#channel.send(encodeRequest(id, method, params));
+    return await answer as MethodTypes[Name]["result"];
+  }
+
+  /**
+   * The notifications of one process in arrival order, ending after `process/closed`. Ask for it before
+   * `process/start`: what arrives while nobody listens is not kept.
+   */
+  follow(processId: string): NotificationStream {
+    let stream = this.#streams.get(processId);
+    if (stream === undefined) {
+      stream = new NotificationStream(() => this.#streams.delete(processId));
+      this.#streams.set(processId, stream);
+    }
+    return stream;
+  }
+
+  /** Calls the listener for every notification; returns the function that stops it. */
+  onNotification(listener: (notification: Notification) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Ends the connection. The session stays at the server until its time runs out. */
+  async close(): Promise<void> {
+    this.#channel.close();
+    await this.#closed.promise;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #receive(text: string): void {
+    const message = decodeMessage(text);
+    if (message.type === "result") this.#calls.settle(message.id, { result: message.result });
+    else if (message.type === "error") this.#calls.settle(message.id, { error: message.error });
+    else if (message.type === "notification") this.#notify(message.method as NotificationName, message.params);
+    // A request of the server, or something unreadable: nothing this client has promised to answer.
+  }
+
+  #notify(method: NotificationName, params: unknown): void {
+    const notification = { method, params } as Notification;
+    for (const listener of this.#listeners) listener(notification);
+    const { processId } = params as Partial<NotificationTypes["process/closed"]>;
+    if (processId !== undefined) this.#streams.get(processId)?.push(notification);
+  }
+
+  #end(reason: string): void {
+    this.#calls.end(new ConnectionLostError(reason));
+    for (const stream of this.#streams.values()) stream.end();
+    this.#closed.resolve(reason);
+  }
+}

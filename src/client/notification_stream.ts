@@ -1,0 +1,47 @@
+/** The notifications of one process as an async iterator. */
+
+import type { Notification } from "../protocol/method_types.ts";
+
+export class NotificationStream implements AsyncIterableIterator<Notification> {
+  #queue: Notification[] = [];
+  #waiters: ((result: IteratorResult<Notification>) => void)[] = [];
+  #isEnded = false;
+  readonly #onEnd: () => void;
+
+  constructor(onEnd: () => void) {
+    this.#onEnd = onEnd;
+  }
+
+  push(notification: Notification): void {
+    if (this.#isEnded) return;
+    const waiter = this.#waiters.shift();
+    if (waiter !== undefined) waiter({ done: false, value: notification });
+    else this.#queue.push(notification);
+    if (notification.method === "process/closed" || notification.method === "process/failed") this.end();
+  }
+
+  /** No more will come; what is queued can still be taken. */
+  end(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#onEnd();
+    for (const waiter of this.#waiters.splice(0)) waiter({ done: true, value: undefined });
+  }
+
+  next(): Promise<IteratorResult<Notification>> {
+    const value = this.#queue.shift();
+    if (value !== undefined) return Promise.resolve({ done: false, value });
+    if (this.#isEnded) return Promise.resolve({ done: true, value: undefined });
+    return new Promise((resolve) => this.#waiters.push(resolve));
+  }
+
+  return(): Promise<IteratorResult<Notification>> {
+    this.#queue = [];
+    this.end();
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+}

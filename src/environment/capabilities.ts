@@ -1,0 +1,8 @@
+/**
+ * The flags of `environmentInfo.capabilities`. Only what works is true; a client treats a missing flag as false, so
+ * the reference's flags that are not implemented are left out.
+ */
+
+import type { Capabilities } from "../protocol/environment.ts";
+
+export const CAPABILITIES: Capabilities = {};

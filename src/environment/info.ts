@@ -1,0 +1,60 @@
+/** What the server tells clients of its machine, gathered once at start-up. */
+
+import type { EnvironmentInfo } from "../protocol/environment.ts";
+import { toFileUri } from "../path_uri.ts";
+import { VERSION } from "../version.ts";
+import { CAPABILITIES } from "./capabilities.ts";
+import { detectShell, passwdEntry } from "./shell.ts";
+
+/** The facts of the host that `environmentInfo` needs, so that the rest is a pure function. */
+export interface HostFacts {
+  env: Readonly<Record<string, string>>;
+  cwd: string | null;
+  uid: number | null;
+  passwd: string | null;
+  platformOs: string;
+  isExecutable(path: string): boolean;
+}
+
+export function environmentInfo(host: HostFacts): EnvironmentInfo {
+  const home = absolute(host.env.HOME) ?? absolute(passwdEntry(host)?.home);
+  const tmpdir = absolute(host.env.TMPDIR);
+  return {
+    shell: detectShell({ ...host, shellVariable: host.env.SHELL }),
+    executorVersion: VERSION,
+    cwd: host.cwd === null ? null : toFileUri(host.cwd),
+    userHomeDir: home === null ? null : toFileUri(home),
+    platformOs: host.platformOs,
+    prependPathDirs: [],
+    temporaryDirectories: tmpdir === null ? [] : [toFileUri(tmpdir)],
+    tempDir: toFileUri(tmpdir ?? "/tmp"),
+    capabilities: CAPABILITIES,
+  };
+}
+
+/** Reads the facts from the running system. What is not permitted or not there is left out. */
+export function hostFacts(): HostFacts {
+  return {
+    env: attempt(() => Deno.env.toObject()) ?? {},
+    cwd: attempt(() => Deno.cwd()),
+    uid: attempt(() => Deno.uid()),
+    passwd: attempt(() => Deno.readTextFileSync("/etc/passwd")),
+    platformOs: Deno.build.os === "darwin" ? "macos" : Deno.build.os,
+    isExecutable: (path) => {
+      const info = attempt(() => Deno.statSync(path));
+      return info !== null && info.isFile && ((info.mode ?? 0) & 0o111) !== 0;
+    },
+  };
+}
+
+function absolute(path: string | undefined): string | null {
+  return path !== undefined && path.startsWith("/") ? path : null;
+}
+
+function attempt<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch {
+    return null; // Missing or not permitted: the field it feeds is optional.
+  }
+}

@@ -1,0 +1,285 @@
+/**
+ * One peer's life, from its first message to its last: decode, gate, schedule, answer.
+ *
+ * Everything a request does happens through the method table; everything sent goes through one outbound queue. When
+ * the connection ends, waits are abandoned, requests that have not begun are forgotten, and the session is detached.
+ */
+
+import type { Clock } from "../clock.ts";
+import { DomainError, invalidRequest, methodNotFound } from "../errors.ts";
+import { errorFields, type Logger } from "../log.ts";
+import { InitializeParams, type InitializeResult } from "../protocol/handshake.ts";
+import type { EnvironmentInfo } from "../protocol/environment.ts";
+import { MAX_REQUEST_BYTES_IN_FLIGHT, MAX_REQUESTS_IN_FLIGHT, MAX_WAITING_REQUESTS } from "../protocol/limits.ts";
+import {
+  decodeMessage,
+  encodeError,
+  encodeNotification,
+  encodeResult,
+  type Message,
+  NO_REQUEST_ID,
+  type RequestId,
+} from "../rpc/envelope.ts";
+import type { InboundMessage, Link, LinkEnd } from "../rpc/link.ts";
+import { decodeParams, type MethodTable, type PreparedCall } from "../rpc/method_table.ts";
+import { OutboundQueue } from "../rpc/outbound_queue.ts";
+import { Scheduler } from "../rpc/scheduler.ts";
+import { isUnexpected, toWireError } from "../rpc/wire_error.ts";
+import { afterInitialize, afterNotification, type GateState, refusal } from "./gate.ts";
+import type { Session, SessionHolder, SessionRegistry } from "./sessions.ts";
+
+/** What a session's resources need of the connection that holds it. */
+export interface Outlet {
+  /** Sends a notification that is small or rare. */
+  notify(method: string, params: unknown): void;
+  /** Sends an already encoded notification that belongs to a stream of output. */
+  output(text: string): void;
+  /** False when output sources should pause until `outputHasRoom` is called on them. */
+  readonly hasRoom: boolean;
+  /** What the client asked for at `initialize`. */
+  readonly wants: ReadonlySet<string>;
+}
+
+/** What a session owns, as far as a connection is concerned. */
+export interface SessionResources {
+  /** Live notifications go to this outlet from now on; null: to nobody, they are only retained. */
+  setOutlet(outlet: Outlet | null): void;
+  /** Output may flow again. */
+  outputHasRoom(): void;
+}
+
+/** What a method's function gets besides its parameters. */
+export interface CallContext<Resources> {
+  readonly resources: Resources;
+  readonly outlet: Outlet;
+  /** Aborted when the connection ends: nobody is left to answer. */
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+  /** Runs right behind the queuing of this request's answer, so that what it sends arrives after the answer. */
+  afterReply(action: () => void): void;
+}
+
+export interface ConnectionOptions<Resources> {
+  link: Link;
+  log: Logger;
+  clock: Clock;
+  sessions: SessionRegistry<Resources>;
+  methods: MethodTable<CallContext<Resources>>;
+  environmentInfo: EnvironmentInfo;
+  concurrentRequests: number | null;
+  /** Answer what was asked before the peer ended its input, as on stdio, where the end of input is no loss of the peer. */
+  answersAfterEnd: boolean;
+}
+
+/** How long answers may take to leave once a connection has been told to end. */
+const FINAL_ANSWERS_MS = 2000;
+
+/** How long the holder of a session has to show that it lives when another connection asks for the session. */
+const PROBE_MS = 5000;
+
+export class Connection<Resources extends SessionResources> implements SessionHolder {
+  readonly #options: ConnectionOptions<Resources>;
+  readonly #link: Link;
+  readonly #log: Logger;
+  readonly #scheduler: Scheduler;
+  readonly #outbound: OutboundQueue;
+  readonly #abandon = new AbortController();
+  #gate: GateState = "new";
+  #session: Session<Resources> | null = null;
+  #outlet: Outlet | null = null;
+  #isEnding = false;
+
+  constructor(options: ConnectionOptions<Resources>) {
+    this.#options = options;
+    this.#link = options.link;
+    this.#log = options.log;
+    this.#scheduler = new Scheduler({
+      maxConcurrent: options.concurrentRequests,
+      maxInFlight: MAX_REQUESTS_IN_FLIGHT,
+      maxInFlightBytes: MAX_REQUEST_BYTES_IN_FLIGHT,
+      maxWaiting: MAX_WAITING_REQUESTS,
+    });
+    this.#outbound = new OutboundQueue({
+      send: (messages) => this.#link.send(messages),
+      onRoom: () => this.#session?.resources.outputHasRoom(),
+      onFailure: () => this.#link.close(),
+    });
+  }
+
+  /** Serves the peer until it is gone. */
+  async run(): Promise<LinkEnd> {
+    const end = await this.#link.receive((message) => this.#receive(message));
+    if (this.#options.answersAfterEnd && end.type === "peerClosed") await this.#finalAnswers();
+    this.#abandon.abort();
+    this.#scheduler.close();
+    this.#outbound.close();
+    if (this.#session !== null) {
+      this.#session.resources.setOutlet(null);
+      this.#options.sessions.detach(this.#session, this);
+    }
+    return end;
+  }
+
+  /** Ends the connection from our side. */
+  close(): void {
+    this.#isEnding = true;
+    this.#link.close();
+  }
+
+  probe(): void {
+    this.#link.probe(PROBE_MS);
+  }
+
+  /** Handles one message; a promise means that no more should be read before it resolves. */
+  #receive(text: InboundMessage): void | Promise<void> {
+    if (this.#isEnding) return;
+    const message: Message = text === null
+      ? { type: "malformed", reason: "message is not valid UTF-8" }
+      : decodeMessage(text);
+    switch (message.type) {
+      case "request":
+        this.#request(message, text!.length);
+        break;
+      case "notification":
+        this.#notification(message.method);
+        break;
+      case "malformed":
+        this.#log.debug("malformed message", { reason: message.reason });
+        this.#replyError(NO_REQUEST_ID, invalidRequest(`failed to parse JSON-RPC message: ${message.reason}`));
+        break;
+      default:
+        this.#violate("answer to a request this server did not send");
+    }
+    if (this.#scheduler.isFull || this.#outbound.isReplyBacklogged) return this.#untilRoom();
+  }
+
+  async #untilRoom(): Promise<void> {
+    while (!this.#isEnding && (this.#scheduler.isFull || this.#outbound.isReplyBacklogged)) {
+      await this.#scheduler.whenRoom();
+      await this.#outbound.whenReplyRoom();
+    }
+  }
+
+  #request(message: Message & { type: "request" }, bytes: number): void {
+    const { id, method } = message;
+    try {
+      if (method === "initialize") {
+        this.#initialize(id, message.params);
+        return;
+      }
+      const call = this.#options.methods.prepare(method, message.params);
+      if (call === undefined) throw methodNotFound(method);
+      const refused = refusal(this.#gate, method, call.family);
+      if (refused !== null) throw invalidRequest(refused);
+      if (call.run === null) throw methodNotFound(method);
+      const { lane, claims } = call;
+      const accepted = this.#scheduler.submit({ lane, claims, bytes, run: () => this.#call(id, method, call.run!) });
+      if (!accepted) {
+        throw invalidRequest(
+          `too many waiting requests on this connection: at most ${MAX_WAITING_REQUESTS} may be open at once`,
+        );
+      }
+    } catch (error) {
+      this.#fail(id, method, error);
+    }
+  }
+
+  /** Runs a method and answers. Synchronous when the method is, so that its answer leaves with the least delay. */
+  #call(
+    id: RequestId,
+    method: string,
+    run: NonNullable<PreparedCall<CallContext<Resources>>["run"]>,
+  ): void | Promise<void> {
+    let after: (() => void) | null = null;
+    const context: CallContext<Resources> = {
+      resources: this.#session!.resources,
+      outlet: this.#outlet!,
+      signal: this.#abandon.signal,
+      log: this.#log,
+      afterReply: (action) => after = action,
+    };
+    const succeed = (result: unknown) => {
+      this.#outbound.pushReply(encodeResult(id, result));
+      after?.();
+    };
+    try {
+      const result = run(context);
+      if (!(result instanceof Promise)) return succeed(result);
+      return result.then(succeed).catch((error) => this.#fail(id, method, error));
+    } catch (error) {
+      this.#fail(id, method, error);
+    }
+  }
+
+  #initialize(id: RequestId, rawParams: unknown): void {
+    const params = decodeParams(InitializeParams, rawParams);
+    const refused = refusal(this.#gate, "initialize", "");
+    if (refused !== null) throw invalidRequest(refused);
+    const { sessions, environmentInfo } = this.#options;
+    const resumeId = params.resumeSessionId ?? null;
+    this.#session = resumeId === null ? sessions.open(this) : sessions.resume(resumeId, this);
+    this.#outlet = this.#createOutlet(new Set([...params.notifications ?? [], ...params.optionalFields ?? []]));
+    this.#gate = afterInitialize();
+    this.#log.info(resumeId === null ? "session opened" : "session resumed", {
+      session: this.#session.id.slice(0, 8),
+      client: params.clientName,
+    });
+    const result: InitializeResult = { sessionId: this.#session.id, environmentInfo };
+    this.#outbound.pushReply(encodeResult(id, result));
+  }
+
+  #notification(method: string): void {
+    const outcome = afterNotification(this.#gate, method);
+    if ("violation" in outcome) {
+      this.#violate(outcome.violation);
+      return;
+    }
+    const becomesReady = this.#gate !== "ready";
+    this.#gate = outcome.state;
+    if (becomesReady) this.#session!.resources.setOutlet(this.#outlet);
+  }
+
+  #createOutlet(wants: ReadonlySet<string>): Outlet {
+    const outbound = this.#outbound;
+    return {
+      notify: (method, params) => outbound.pushReply(encodeNotification(method, params)),
+      output: (text) => outbound.pushOutput(text),
+      get hasRoom() {
+        return outbound.hasRoom;
+      },
+      wants,
+    };
+  }
+
+  #fail(id: RequestId, method: string, error: unknown): void {
+    if (isUnexpected(error)) {
+      this.#log.error("request failed unexpectedly", { request: id, method, ...errorFields(error) });
+    } else this.#log.debug("request refused", { request: id, method, reason: (error as DomainError).message });
+    this.#replyError(id, error);
+  }
+
+  #replyError(id: RequestId, error: unknown): void {
+    this.#outbound.pushReply(encodeError(id, toWireError(error)));
+  }
+
+  /** The peer broke the protocol beyond repair: it is told why, then the connection ends. */
+  #violate(reason: string): void {
+    this.#isEnding = true;
+    this.#log.warn("protocol violation", { reason });
+    this.#replyError(NO_REQUEST_ID, invalidRequest(reason));
+    const cancel = this.#options.clock.setTimer(FINAL_ANSWERS_MS, () => this.#link.close());
+    this.#outbound.drained().then(() => {
+      cancel();
+      this.#link.close();
+    });
+  }
+
+  async #finalAnswers(): Promise<void> {
+    let cancel = () => {};
+    const limit = new Promise<void>((resolve) => {
+      cancel = this.#options.clock.setTimer(FINAL_ANSWERS_MS, resolve);
+    });
+    await Promise.race([limit, this.#scheduler.whenIdle().then(() => this.#outbound.drained())]);
+    cancel();
+  }
+}

@@ -1,0 +1,38 @@
+/**
+ * The handshake as one pure state machine. No handler ever asks whether a connection is initialised: what is too early,
+ * twice or out of order is refused here.
+ */
+
+/**
+ * - `new`: nothing but `initialize` is allowed.
+ * - `greeted`: `initialize` was answered, `initialized` has not come.
+ * - `ready`: everything but another `initialize` is allowed.
+ */
+export type GateState = "new" | "greeted" | "ready";
+
+/** The text a request is refused with in this state, or null. */
+export function refusal(state: GateState, method: string, family: string): string | null {
+  if (method === "initialize") {
+    return state === "new" ? null : "initialize may only be sent once per connection";
+  }
+  switch (state) {
+    case "new":
+      return `client must call initialize before using ${family} methods`;
+    case "greeted":
+      return `client must send initialized before using ${family} methods`;
+    case "ready":
+      return null;
+  }
+}
+
+/** The state after a successful `initialize`. */
+export function afterInitialize(): GateState {
+  return "greeted";
+}
+
+/** What a notification leads to: a new state, or the reason the connection must end. */
+export function afterNotification(state: GateState, method: string): { state: GateState } | { violation: string } {
+  if (method !== "initialized") return { violation: `unexpected notification \`${method}\`` };
+  if (state === "new") return { violation: "initialized notification before initialize" };
+  return { state: "ready" };
+}

@@ -1,0 +1,137 @@
+/** `process/*`: wire parameters to the session's processes, and their answers to wire results. No policy. */
+
+import { childEnv } from "../../launch/child_env.ts";
+import { toFileUri } from "../../path_uri.ts";
+import type { ProcessStatus } from "../../process/process_views.ts";
+import { METHODS } from "../../protocol/methods.ts";
+import type {
+  ProcessListResult,
+  ProcessReadResult,
+  ProcessSnapshotResult,
+  ProcessStartRequest,
+  ProcessStartResult,
+  ProcessTerminateResult,
+  ProcessWaitResult,
+  ProcessWriteResult,
+  WriteStatus,
+} from "../../protocol/process.ts";
+import type { MethodTable } from "../../rpc/method_table.ts";
+import type { CallContext, Outlet } from "../connection.ts";
+import { endDetails } from "../process_outlet.ts";
+import type { SessionState } from "../session_state.ts";
+import { invalidRequest } from "../../errors.ts";
+
+type Context = CallContext<SessionState>;
+
+export function bindProcessMethods(table: MethodTable<Context>): void {
+  table.bind(METHODS.processStart, start);
+
+  table.bind(METHODS.processRead, ({ processId, afterSeq, maxBytes, waitMs }, { resources, signal, outlet }) => {
+    const outcome = resources.processes.read(processId, {
+      afterSeq: afterSeq ?? 0,
+      maxBytes: maxBytes ?? null,
+      waitMs: waitMs ?? 0,
+      signal,
+    });
+    const answer = ({ chunks, ...status }: Awaited<typeof outcome>): ProcessReadResult => ({
+      chunks: chunks.map(({ seq, stream, bytes }) => ({ seq, stream, chunk: bytes.toBase64() })),
+      nextSeq: status.nextSeq,
+      ...exitFields(outlet, status),
+    });
+    return outcome instanceof Promise ? outcome.then(answer) : answer(outcome);
+  });
+
+  table.bind(METHODS.processWrite, ({ processId, chunk, writeId }, { resources, signal }) => {
+    return inStatus(resources.processes.write(processId, chunk, { writeId: writeId ?? null, signal }));
+  });
+
+  table.bind(METHODS.processCloseStdin, ({ processId }, { resources, signal }) => {
+    return inStatus(resources.processes.closeStdin(processId, signal));
+  });
+
+  table.bind(METHODS.processSignal, ({ processId, signal }, { resources }) => {
+    resources.processes.signal(processId, signal);
+    return {};
+  });
+
+  table.bind(METHODS.processTerminate, ({ processId, mode }, { resources }): ProcessTerminateResult => {
+    return { running: resources.processes.terminate(processId, mode) };
+  });
+
+  table.bind(METHODS.processResize, ({ processId, rows, cols }, { resources }) => {
+    resources.processes.resize(processId, { rows, cols });
+    return {};
+  });
+
+  table.bind(METHODS.processWait, async ({ processId, timeoutMs, until }, context): Promise<ProcessWaitResult> => {
+    const { resources, outlet, signal } = context;
+    const outcome = await resources.processes.wait(processId, { until, timeoutMs: timeoutMs ?? null, signal });
+    return { ...exitFields(outlet, outcome), timedOut: outcome.timedOut, nextSeq: outcome.nextSeq };
+  });
+
+  table.bind(METHODS.processSnapshot, ({ processId }, { resources }): ProcessSnapshotResult => {
+    const { stdout, stderr, terminal, truncated, exit, nextSeq } = resources.processes.snapshot(processId);
+    return {
+      stdout: stdout.toBase64(),
+      stderr: stderr.toBase64(),
+      terminal: terminal.toBase64(),
+      truncated,
+      exitCode: exit?.exitCode ?? null,
+      running: exit === null,
+      nextSeq,
+    };
+  });
+
+  table.bind(METHODS.processList, (_params, { resources }): ProcessListResult => ({
+    processes: resources.processes.list().map(({ processId, pid, argv, cwd, tty, ageMs, exit, closed, nextSeq }) => ({
+      processId,
+      pid,
+      argv,
+      cwd: toFileUri(cwd),
+      tty,
+      ageMs: Math.round(ageMs),
+      exited: exit !== null,
+      exitCode: exit?.exitCode ?? null,
+      closed,
+      nextSeq,
+    })),
+  }));
+}
+
+async function start(params: ProcessStartRequest, context: Context): Promise<ProcessStartResult> {
+  const { processes, settings } = context.resources;
+  if (params.sandbox !== null) throw invalidRequest("this server cannot confine processes: sandbox must be null");
+  const started = await processes.start({
+    processId: params.processId,
+    kind: params.kind,
+    request: {
+      argv: params.argv,
+      arg0: params.arg0,
+      cwd: params.cwd.native,
+      env: params.kind === "prepared" ? params.env : childEnv(params, settings.serverEnv),
+      io: params.io,
+    },
+    isSandboxed: false,
+    timeoutMs: params.timeoutMs,
+    idleTimeoutMs: params.idleTimeoutMs,
+    keepOnSessionEnd: params.keepOnSessionEnd,
+  });
+  context.afterReply(() => started.release());
+  return { processId: started.processId, sandboxType: "none" };
+}
+
+function inStatus(status: WriteStatus | Promise<WriteStatus>): ProcessWriteResult | Promise<ProcessWriteResult> {
+  return status instanceof Promise ? status.then((settled) => ({ status: settled })) : { status };
+}
+
+/** What `process/read` and `process/wait` both say of the present. `failure` is part of the shape and never set. */
+function exitFields(outlet: Outlet, { exit, closed }: ProcessStatus) {
+  return {
+    exited: exit !== null,
+    exitCode: exit?.exitCode ?? null,
+    closed,
+    failure: null,
+    sandboxDenied: exit?.sandboxDenied ?? false,
+    ...endDetails(outlet, exit?.end ?? null),
+  };
+}

@@ -1,0 +1,65 @@
+/** Process events as wire notifications, for the client that holds the session. */
+
+import type { ProcessEvent, ProcessEventSink } from "../process/events.ts";
+import type { ProcessEnd } from "../process/process_views.ts";
+import type { EndDetailFields, ProcessClosedNotification, ProcessExitedNotification } from "../protocol/process.ts";
+import type { Outlet } from "./connection.ts";
+
+export class ProcessOutlet implements ProcessEventSink {
+  readonly #outlet: Outlet;
+
+  constructor(outlet: Outlet) {
+    this.#outlet = outlet;
+  }
+
+  get hasRoom(): boolean {
+    return this.#outlet.hasRoom;
+  }
+
+  event(event: ProcessEvent): void {
+    switch (event.type) {
+      case "output": {
+        const { seq, stream, bytes } = event.chunk;
+        // The hot path: base64 needs no escaping, so the largest part of the message is not looked at again.
+        this.#outlet.output(
+          `{"method":"process/output","params":{"processId":${JSON.stringify(event.processId)},"seq":${seq},` +
+            `"stream":"${stream}","chunk":"${bytes.toBase64()}"}}`,
+        );
+        return;
+      }
+      case "exited": {
+        const { processId, seq, exit } = event;
+        const { exitCode, sandboxDenied, end } = exit;
+        const params: ProcessExitedNotification = {
+          processId,
+          seq,
+          exitCode,
+          sandboxDenied,
+          ...endDetails(this.#outlet, end),
+        };
+        this.#outlet.notify("process/exited", params);
+        return;
+      }
+      case "closed": {
+        const params: ProcessClosedNotification = { processId: event.processId, seq: event.seq };
+        this.#outlet.notify("process/closed", params);
+        return;
+      }
+      case "started":
+        if (this.#outlet.wants.has("process/started")) {
+          this.#outlet.notify("process/started", { processId: event.processId });
+        }
+        return;
+      case "failed":
+        if (this.#outlet.wants.has("process/failed")) {
+          this.#outlet.notify("process/failed", { processId: event.processId, message: event.message });
+        }
+    }
+  }
+}
+
+/** The end of a process in the fields a client has asked for: none, unless it did. */
+export function endDetails(outlet: Outlet, end: ProcessEnd | null): EndDetailFields {
+  if (!outlet.wants.has("processEndReason")) return {};
+  return { endReason: end?.reason ?? null, signal: end?.signal ?? null };
+}

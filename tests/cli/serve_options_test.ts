@@ -1,0 +1,271 @@
+import assert from "node:assert/strict";
+import { CliError } from "../../src/cli/cli_error.ts";
+import { parseServe, type ServeInvocation, type ServeOptions } from "../../src/cli/serve_options.ts";
+import { createAuthenticator } from "../../src/transport/auth.ts";
+
+const SECRET = "0123456789abcdef0123456789abcdef";
+const DIGEST_OF_TOK = "1a7674eb4ee78df7e1ac439a93c3fa8e3c945784d4dec9fd8e3011738b2f1d62";
+
+const FILES: Record<string, string> = {
+  "/token": "  s3cret-token\n",
+  "/secret": `${SECRET}\n`,
+  "/short": ` ${SECRET.slice(1)} \n`,
+  "/empty": " \n\t",
+  "/two-lines": "first\nsecond",
+  "/not-ascii": "tökèn",
+  "/not-utf8": "abc\ufffd" + SECRET,
+};
+
+function readTextFile(path: string): Promise<string> {
+  const text = FILES[path];
+  if (text === undefined) return Promise.reject(new Deno.errors.NotFound("No such file or directory (os error 2)"));
+  return Promise.resolve(text);
+}
+
+function parse(argv: readonly string[], env: Record<string, string> = {}): Promise<ServeInvocation> {
+  return parseServe(argv, { env, readTextFile });
+}
+
+async function optionsOf(argv: readonly string[], env: Record<string, string> = {}): Promise<ServeOptions> {
+  const invocation = await parse(argv, env);
+  if (invocation.type !== "serve") assert.fail(`asked for ${invocation.type}`);
+  return invocation.options;
+}
+
+async function assertRefused(
+  argv: readonly string[],
+  expected: { exitCode: 1 | 2; message: string },
+  env: Record<string, string> = {},
+): Promise<void> {
+  await assert.rejects(parse(argv, env), (error) => {
+    assert.ok(error instanceof CliError, String(error));
+    assert.deepEqual({ exitCode: error.exitCode, message: error.message }, expected);
+    return true;
+  }, argv.join(" "));
+}
+
+Deno.test("parseServe() without words or variables gives the documented defaults", async () => {
+  assert.deepEqual(await optionsOf([]), {
+    listen: { type: "tcp", hostname: "127.0.0.1", port: 0 },
+    auth: { type: "none" },
+    concurrentRequests: null,
+    pingIntervalMs: 30_000,
+    maxProcessesPerConnection: null,
+    retainedOutputBytesPerProcess: 1_048_576,
+    allowDirectExec: true,
+    allowPreparedExec: true,
+    shutdownGracePeriodMs: 0,
+    detachedSessionTtlMs: 30_000,
+    log: { format: "text", level: "info" },
+  });
+});
+
+Deno.test("parseServe() carries every flag to its option", async () => {
+  const options = await optionsOf([
+    ...["--listen", "unix:/run/x.sock", "--concurrent-requests", "4", "--ping-interval-ms=250"],
+    ...["--max-processes-per-connection", "7", "--retained-output-bytes-per-process", "4096"],
+    ...["--no-allow-direct-exec", "--no-allow-prepared-exec", "--shutdown-grace-period-ms", "2000"],
+    ...["--detached-session-ttl-ms", "0", "--log", "json", "--log-level", "debug"],
+  ]);
+  assert.deepEqual(options, {
+    listen: { type: "unix", path: "/run/x.sock" },
+    auth: { type: "none" },
+    concurrentRequests: 4,
+    pingIntervalMs: 250,
+    maxProcessesPerConnection: 7,
+    retainedOutputBytesPerProcess: 4096,
+    allowDirectExec: false,
+    allowPreparedExec: false,
+    shutdownGracePeriodMs: 2000,
+    detachedSessionTtlMs: 0,
+    log: { format: "json", level: "debug" },
+  });
+});
+
+Deno.test("parseServe() carries every variable to its option", async () => {
+  const options = await optionsOf([], {
+    EXEC_SERVER_LISTEN: "ws://0.0.0.0:80",
+    EXEC_SERVER_INSECURE_NO_AUTH: "true",
+    EXEC_SERVER_CONCURRENT_REQUESTS: "1",
+    EXEC_SERVER_PING_INTERVAL_MS: "2",
+    EXEC_SERVER_MAX_PROCESSES_PER_CONNECTION: "3",
+    EXEC_SERVER_RETAINED_OUTPUT_BYTES_PER_PROCESS: "4",
+    EXEC_SERVER_ALLOW_DIRECT_EXEC: "false",
+    EXEC_SERVER_ALLOW_PREPARED_EXEC: "0",
+    EXEC_SERVER_SHUTDOWN_GRACE_PERIOD_MS: "5",
+    EXEC_SERVER_DETACHED_SESSION_TTL_MS: "6",
+    EXEC_SERVER_LOG: "json",
+    EXEC_SERVER_LOG_LEVEL: "error",
+  });
+  assert.deepEqual(options, {
+    listen: { type: "tcp", hostname: "0.0.0.0", port: 80 },
+    auth: { type: "none" },
+    concurrentRequests: 1,
+    pingIntervalMs: 2,
+    maxProcessesPerConnection: 3,
+    retainedOutputBytesPerProcess: 4,
+    allowDirectExec: false,
+    allowPreparedExec: false,
+    shutdownGracePeriodMs: 5,
+    detachedSessionTtlMs: 6,
+    log: { format: "json", level: "error" },
+  });
+});
+
+Deno.test("parseServe() asks for help or version when those are written", async () => {
+  assert.deepEqual(await parse(["-h"]), { type: "help" });
+  assert.deepEqual(await parse(["--listen", "off", "--help"]), { type: "help" });
+  assert.deepEqual(await parse(["-V"]), { type: "version" });
+  assert.deepEqual(await parse(["--version"]), { type: "version" });
+});
+
+Deno.test("parseServe() exits 2 for words it does not understand", async () => {
+  const cases: [string[], string][] = [
+    [["--concurrent-requests", "0"], '--concurrent-requests must be a whole number from 1 to 65536, not "0"'],
+    [["--ws-auth", "zzz"], '--ws-auth must be capability-token or signed-bearer-token, not "zzz"'],
+    [["--log", "xml"], '--log must be text or json, not "xml"'],
+    [["--log-level", "trace"], '--log-level must be error, warn, info or debug, not "trace"'],
+    [
+      ["--ping-interval-ms", "2147483648"],
+      '--ping-interval-ms must be a whole number from 1 to 2147483647, not "2147483648"',
+    ],
+    [["--shutdown-grace"], 'unknown flag "--shutdown-grace": did you mean --shutdown-grace-period-ms?'],
+    [["--ws-token=hunter2"], 'unknown flag "--ws-token": did you mean --ws-token-file?'],
+    [["extra"], 'unexpected argument "extra": see --help'],
+    [["--", "--help"], 'unexpected argument "--help": see --help'],
+  ];
+  for (const [argv, message] of cases) await assertRefused(argv, { exitCode: 2, message });
+});
+
+Deno.test("parseServe() exits 1 for a bad listen URL, naming the flag or the variable", async () => {
+  const reason = "is not accepted: use ws://IP:PORT, unix:/PATH or stdio";
+  await assertRefused(["--listen", "off"], { exitCode: 1, message: `--listen "off" ${reason}` });
+  await assertRefused([], { exitCode: 1, message: `EXEC_SERVER_LISTEN "off" ${reason}` }, {
+    EXEC_SERVER_LISTEN: "off",
+  });
+});
+
+Deno.test("parseServe() refuses an open listener beyond this machine unless it is asked for", async () => {
+  for (const host of ["0.0.0.0", "10.0.0.1", "[::]", "[::ffff:10.0.0.1]"]) {
+    const bare = host.replace(/[[\]]/g, "");
+    await assertRefused(["--listen", `ws://${host}:0`], {
+      exitCode: 1,
+      message: `refusing to listen on ${bare} without authentication: whoever can reach it could run commands; ` +
+        "add --ws-auth, listen on 127.0.0.1, or accept the risk with --insecure-no-auth",
+    });
+    const accepted = [
+      ["--insecure-no-auth"],
+      ["--ws-auth", "capability-token", "--ws-token-file", "/token"],
+    ];
+    for (const extra of accepted) {
+      const { listen } = await optionsOf(["--listen", `ws://${host}:0`, ...extra]);
+      assert.deepEqual(listen, { type: "tcp", hostname: bare, port: 0 });
+    }
+  }
+  for (const url of ["ws://127.9.9.9:0", "ws://[::1]:0", "unix:/x", "stdio"]) await optionsOf(["--listen", url]);
+});
+
+Deno.test("parseServe() refuses auth flags that do not say one thing", async () => {
+  const capability = ["--ws-auth", "capability-token"];
+  const signed = ["--ws-auth", "signed-bearer-token"];
+  const cases: [string[], string][] = [
+    [capability, "--ws-auth capability-token needs --ws-token-file or --ws-token-sha256"],
+    [signed, "--ws-auth signed-bearer-token needs --ws-shared-secret-file"],
+    [
+      [...capability, "--ws-token-file", "/token", "--ws-token-sha256", DIGEST_OF_TOK],
+      "--ws-token-file and --ws-token-sha256 cannot be given together",
+    ],
+    [["--ws-token-file", "/token"], "--ws-token-file needs --ws-auth capability-token"],
+    [["--ws-token-sha256", DIGEST_OF_TOK], "--ws-token-sha256 needs --ws-auth capability-token"],
+    [["--ws-shared-secret-file", "/secret"], "--ws-shared-secret-file needs --ws-auth signed-bearer-token"],
+    [["--ws-issuer", "i"], "--ws-issuer needs --ws-auth signed-bearer-token"],
+    [["--ws-audience", "a"], "--ws-audience needs --ws-auth signed-bearer-token"],
+    [["--ws-max-clock-skew-seconds", "30"], "--ws-max-clock-skew-seconds needs --ws-auth signed-bearer-token"],
+    [
+      [...capability, "--ws-token-file", "/token", "--ws-issuer", "i"],
+      "--ws-issuer needs --ws-auth signed-bearer-token",
+    ],
+    [
+      [...signed, "--ws-shared-secret-file", "/secret", "--ws-token-file", "/token"],
+      "--ws-token-file needs --ws-auth capability-token",
+    ],
+    [
+      [...capability, "--ws-token-file", "/token", "--insecure-no-auth"],
+      "--insecure-no-auth and --ws-auth contradict each other",
+    ],
+  ];
+  for (const [argv, message] of cases) await assertRefused(argv, { exitCode: 1, message });
+  await assertRefused(["--ws-auth", "capability-token", "--ws-token-sha256", DIGEST_OF_TOK], {
+    exitCode: 1,
+    message: "EXEC_SERVER_WS_TOKEN_FILE and --ws-token-sha256 cannot be given together",
+  }, { EXEC_SERVER_WS_TOKEN_FILE: "/token" });
+});
+
+Deno.test("parseServe() refuses secrets it cannot use, without showing them", async () => {
+  const token = (path: string) => ["--ws-auth", "capability-token", "--ws-token-file", path];
+  const secret = (path: string) => ["--ws-auth", "signed-bearer-token", "--ws-shared-secret-file", path];
+  const missing = "No such file or directory (os error 2)";
+  const cases: [string[], string][] = [
+    [token("/missing"), `cannot read --ws-token-file "/missing": ${missing}`],
+    [secret("/missing"), `cannot read --ws-shared-secret-file "/missing": ${missing}`],
+    [token("/empty"), '--ws-token-file "/empty": the file is empty'],
+    [secret("/empty"), '--ws-shared-secret-file "/empty": the file is empty'],
+    [token("/two-lines"), '--ws-token-file "/two-lines": a token is one line of printable ASCII'],
+    [token("/not-ascii"), '--ws-token-file "/not-ascii": a token is one line of printable ASCII'],
+    [secret("/not-utf8"), '--ws-shared-secret-file "/not-utf8": the file is not UTF-8 text'],
+    [secret("/short"), '--ws-shared-secret-file "/short": a shared secret has at least 32 bytes, this one 31'],
+    ...["abc", "g".repeat(64), "a".repeat(63), "a".repeat(65), ` ${"a".repeat(63)}`, `${"a".repeat(64)}\n`].map((
+      hex,
+    ): [string[], string] => [
+      ["--ws-auth", "capability-token", "--ws-token-sha256", hex],
+      "--ws-token-sha256: a SHA-256 digest is 64 hex digits",
+    ]),
+  ];
+  for (const [argv, message] of cases) await assertRefused(argv, { exitCode: 1, message });
+});
+
+Deno.test("parseServe() loads a capability token from a file or a digest of either case, trimmed", async () => {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode("s3cret-token")));
+  const hex = [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const sources = [
+    ["--ws-token-file", "/token"],
+    ["--ws-token-sha256", hex],
+    ["--ws-token-sha256", hex.toUpperCase()],
+  ];
+  for (const source of sources) {
+    const { auth } = await optionsOf(["--ws-auth", "capability-token", ...source]);
+    const authenticate = createAuthenticator(auth)!;
+    assert.deepEqual(await authenticate("Bearer s3cret-token"), { ok: true });
+    assert.deepEqual(await authenticate(`Bearer ${hex}`), { ok: false, body: "invalid websocket bearer token" });
+  }
+});
+
+Deno.test("parseServe() carries the claims to check and the skew", async () => {
+  const argv = ["--ws-auth", "signed-bearer-token", "--ws-shared-secret-file", "/secret"];
+  const claims = async (extra: string[]) => {
+    const { auth } = await optionsOf([...argv, ...extra]);
+    if (auth.type !== "signedBearerToken") assert.fail(auth.type);
+    return [auth.issuer, auth.audience, auth.maxClockSkewSeconds];
+  };
+  assert.deepEqual(await claims([]), [null, null, 30]);
+  assert.deepEqual(
+    await claims(["--ws-issuer", "i", "--ws-audience", "a", "--ws-max-clock-skew-seconds", "0"]),
+    ["i", "a", 0],
+  );
+});
+
+Deno.test("options never show a secret, whichever way they are printed", async () => {
+  const shown: string[] = [];
+  for (
+    const argv of [
+      ["--ws-auth", "capability-token", "--ws-token-file", "/token"],
+      ["--ws-auth", "signed-bearer-token", "--ws-shared-secret-file", "/secret"],
+    ]
+  ) {
+    const options = await optionsOf(argv);
+    shown.push(Deno.inspect(options, { depth: 20, showHidden: true }), JSON.stringify(options), String(options.auth));
+  }
+  for (const text of shown) {
+    assert.ok(!text.includes("s3cret") && !text.includes(SECRET), text);
+  }
+});

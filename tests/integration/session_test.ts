@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { RpcError } from "../../src/client/mod.ts";
+import { RawWebSocket } from "../support/raw_websocket.ts";
+import { TestServer } from "../support/test_server.ts";
+
+Deno.test("a session is resumed after an abrupt loss, as often as needed", async () => {
+  await using server = await TestServer.start();
+  let socket = await RawWebSocket.connect(server.url);
+  const { sessionId } = await socket.handshake();
+  for (let i = 0; i < 3; i++) {
+    socket.drop();
+    socket = await resumeWhenFree(server, sessionId);
+  }
+  socket.drop();
+});
+
+Deno.test("a session held by a live connection is refused with -32010 and its owner keeps it", async () => {
+  await using server = await TestServer.start();
+  await using owner = await server.connect();
+  for (let i = 0; i < 3; i++) {
+    await assert.rejects(
+      server.connect({ resumeSessionId: owner.sessionId }),
+      (error) => error instanceof RpcError && error.code === -32010,
+    );
+  }
+  assert.deepEqual(await owner.call("environment/status", null), { status: "ready" });
+});
+
+Deno.test("an expired session is unknown, and its connection may still open a fresh one", async () => {
+  await using server = await TestServer.start({ args: ["--detached-session-ttl-ms", "1"] });
+  const first = await server.connect();
+  await first.close();
+  using socket = await RawWebSocket.connect(server.url);
+  const resume = { id: 1, method: "initialize", params: { clientName: "x", resumeSessionId: first.sessionId } };
+  let error: { code: number; message: string };
+  do {
+    await socket.sendText(JSON.stringify(resume));
+    ({ error } = await socket.readMessage());
+  } while (error.code === -32010);
+  assert.deepEqual(error, { code: -32600, message: `unknown session id ${first.sessionId}` });
+  await socket.handshake();
+});
+
+/** Resumes as soon as the server has noticed that the old connection is gone. */
+async function resumeWhenFree(server: TestServer, sessionId: string): Promise<RawWebSocket> {
+  for (;;) {
+    const socket = await RawWebSocket.connect(server.url);
+    try {
+      const resumed = await socket.handshake({ resumeSessionId: sessionId });
+      assert.equal(resumed.sessionId, sessionId);
+      return socket;
+    } catch (error) {
+      socket.drop();
+      if ((error as { code?: number }).code !== -32010) throw error;
+    }
+  }
+}

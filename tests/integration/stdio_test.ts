@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { serverCommand } from "../support/test_server.ts";
+
+/** Runs the server on stdio with this input and returns its lines. */
+async function converse(input: string): Promise<{ code: number; lines: string[] }> {
+  const { program, args } = serverCommand();
+  const child = new Deno.Command(program, {
+    args: [...args, "--listen", "stdio"],
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "null",
+  }).spawn();
+  const writer = child.stdin.getWriter();
+  await writer.write(new TextEncoder().encode(input));
+  await writer.close();
+  const { code, stdout } = await child.output();
+  return { code, lines: new TextDecoder().decode(stdout).split("\n").filter((line) => line !== "") };
+}
+
+Deno.test("stdio answers everything asked before the end of input, and nothing else is on stdout", async () => {
+  const { code, lines } = await converse(
+    '{"id":1,"method":"initialize","params":{"clientName":"x"}}\r\n\n   \n{"method":"initialized"}\n{nope\n' +
+      '{"id":2,"method":"environment/status"}',
+  );
+  assert.equal(code, 0);
+  const messages = lines.map((line) => JSON.parse(line));
+  assert.deepEqual(messages.map(({ id }) => id), [1, -1, 2]);
+  assert.deepEqual(messages[2].result, { status: "ready" });
+});
+
+Deno.test("stdio ends with status 0 on empty input", async () => {
+  assert.deepEqual(await converse(""), { code: 0, lines: [] });
+});

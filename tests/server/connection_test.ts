@@ -1,0 +1,312 @@
+import assert from "node:assert/strict";
+import { MAX_WAITING_REQUESTS, OUTPUT_HIGH_WATER_BYTES } from "../../src/protocol/limits.ts";
+import type { EnvironmentInfo } from "../../src/protocol/environment.ts";
+import { createLogger, silentLogger } from "../../src/log.ts";
+import { internalError } from "../../src/errors.ts";
+import { type Claim, type Lane } from "../../src/rpc/scheduler.ts";
+import { MethodTable } from "../../src/rpc/method_table.ts";
+import { type CallContext, Connection, type Outlet, type SessionResources } from "../../src/server/connection.ts";
+import { SessionRegistry } from "../../src/server/sessions.ts";
+import { MemoryLink } from "../../src/transport/memory_link.ts";
+import { ManualClock } from "../support/manual_clock.ts";
+import { Random } from "../support/random.ts";
+
+const INFO = { shell: { name: "sh", path: "/bin/sh" } } as EnvironmentInfo;
+
+/** A session whose only resource is a source of output the test drives. */
+class FakeResources implements SessionResources {
+  outlet: Outlet | null = null;
+  rooms = 0;
+  setOutlet(outlet: Outlet | null): void {
+    this.outlet = outlet;
+  }
+  outputHasRoom(): void {
+    this.rooms++;
+    this.onRoom();
+  }
+  onRoom: () => void = () => {};
+}
+
+type Context = CallContext<FakeResources>;
+
+interface TestMethod {
+  lane?: Lane;
+  claims?: readonly Claim[];
+  run: ((params: Record<string, unknown>, context: Context) => unknown) | null;
+}
+
+/** A connection with methods of the test's own, and the client's end of its link. */
+class Bench {
+  readonly clock = new ManualClock();
+  readonly resources = new FakeResources();
+  readonly sessions: SessionRegistry<FakeResources>;
+  readonly client: MemoryLink;
+  readonly connection: Connection<FakeResources>;
+  readonly ended: Promise<unknown>;
+  readonly logLines: string[] = [];
+  // deno-lint-ignore no-explicit-any
+  readonly #received: any[] = [];
+  #wake: () => void = () => {};
+
+  constructor(methods: Record<string, TestMethod> = {}) {
+    this.sessions = new SessionRegistry({
+      clock: this.clock,
+      log: silentLogger(),
+      detachedTtlMs: 30_000,
+      createResources: () => this.resources,
+      endResources: () => Promise.resolve(),
+    });
+    const table = new MethodTable<Context>();
+    for (const [name, { lane = "ordinary", claims = [], run }] of Object.entries(methods)) {
+      const params = {
+        safeParse: (value: unknown) =>
+          value === "bad"
+            ? { success: false as const, error: { issues: [{ path: ["x"], message: "x is bad", code: "custom" }] } }
+            : { success: true as const, data: (value ?? {}) as Record<string, unknown> },
+      };
+      table.bind({ name, family: "exec", params, lane: () => lane, claims: () => claims }, run);
+    }
+    const [server, client] = MemoryLink.pair();
+    this.client = client;
+    this.connection = new Connection({
+      link: server,
+      log: createLogger({ level: "debug", format: "json", write: (line) => this.logLines.push(line) }),
+      clock: this.clock,
+      sessions: this.sessions,
+      methods: table,
+      environmentInfo: INFO,
+      concurrentRequests: null,
+      answersAfterEnd: false,
+    });
+    this.ended = this.connection.run();
+    client.receive((text) => {
+      this.#received.push(JSON.parse(text!));
+      this.#wake();
+    });
+  }
+
+  async send(...messages: unknown[]): Promise<void> {
+    await this.client.send(messages.map((message) => typeof message === "string" ? message : JSON.stringify(message)));
+  }
+
+  // deno-lint-ignore no-explicit-any
+  async next(): Promise<any> {
+    while (this.#received.length === 0) await new Promise<void>((resolve) => this.#wake = resolve);
+    return this.#received.shift();
+  }
+
+  async call(id: number, method: string, params?: unknown): Promise<unknown> {
+    await this.send({ id, method, params });
+    return await this.next();
+  }
+
+  async ready(): Promise<this> {
+    await this.send({ id: 0, method: "initialize", params: { clientName: "t" } }, { method: "initialized" });
+    assert.ok((await this.next()).result.sessionId);
+    return this;
+  }
+}
+
+Deno.test("Connection checks the method, then the parameters, then the handshake", async () => {
+  const bench = new Bench({ known: { run: () => ({}) }, planned: { run: null } });
+  const refusals = [
+    await bench.call(1, "nope", "bad"),
+    await bench.call(2, "known", "bad"),
+    await bench.call(3, "known"),
+    await bench.call(4, "planned"),
+  ];
+  assert.deepEqual(refusals, [
+    { id: 1, error: { code: -32601, message: "exec-server stub does not implement `nope` yet" } },
+    { id: 2, error: { code: -32602, message: "x is bad" } },
+    { id: 3, error: { code: -32600, message: "client must call initialize before using exec methods" } },
+    { id: 4, error: { code: -32600, message: "client must call initialize before using exec methods" } },
+  ]);
+  await bench.ready();
+  assert.deepEqual(await bench.call(5, "known"), { id: 5, result: {} });
+  assert.deepEqual(await bench.call(6, "planned"), {
+    id: 6,
+    error: { code: -32601, message: "exec-server stub does not implement `planned` yet" },
+  });
+});
+
+Deno.test("Connection answers a fault of ours without its details and logs it whole", async () => {
+  const bench = await new Bench({
+    broken: {
+      run: () => {
+        throw new TypeError("secret internals");
+      },
+    },
+    brokenLater: { run: () => Promise.reject(new TypeError("secret internals")) },
+    refused: { run: () => Promise.reject(internalError("No such file or directory (os error 2)")) },
+  }).ready();
+  for (const [id, method] of [[1, "broken"], [2, "brokenLater"]] as const) {
+    const answer = await bench.call(id, method) as { error: { code: number; message: string } };
+    assert.equal(answer.error.code, -32603);
+    assert.doesNotMatch(answer.error.message, /secret/);
+  }
+  assert.equal(bench.logLines.filter((line) => line.includes("TypeError: secret internals")).length, 2);
+  assert.deepEqual(await bench.call(3, "refused"), {
+    id: 3,
+    error: { code: -32603, message: "No such file or directory (os error 2)" },
+  });
+});
+
+Deno.test("Connection sends what a call leaves for after its answer behind that answer", async () => {
+  const bench = await new Bench({
+    start: {
+      run: async (_params, context) => {
+        await Promise.resolve();
+        context.afterReply(() => context.outlet.notify("process/started", {}));
+        return { ok: true };
+      },
+    },
+  }).ready();
+  await bench.send({ id: 1, method: "start" });
+  assert.deepEqual([await bench.next(), await bench.next()], [
+    { id: 1, result: { ok: true } },
+    { method: "process/started", params: {} },
+  ]);
+});
+
+Deno.test("Connection answers past a long poll, and abandons the poll when the peer goes", async () => {
+  const aborted = Promise.withResolvers<void>();
+  const bench = await new Bench({
+    poll: {
+      lane: "waiting",
+      run: (_params, { signal }) =>
+        new Promise(() => signal.addEventListener("abort", () => aborted.resolve(), { once: true })),
+    },
+    status: { lane: "control", run: () => "ready" },
+  }).ready();
+  await bench.send({ id: 1, method: "poll" });
+  assert.deepEqual(await bench.call(2, "status"), { id: 2, result: "ready" });
+  bench.client.close();
+  await aborted.promise;
+  await bench.ended;
+});
+
+Deno.test("Connection refuses one long poll too many and goes on", async () => {
+  const bench = await new Bench({
+    poll: { lane: "waiting", run: () => new Promise(() => {}) },
+    status: { lane: "control", run: () => "ready" },
+  }).ready();
+  await bench.send(...Array.from({ length: MAX_WAITING_REQUESTS }, (_, id) => ({ id, method: "poll" })));
+  const refused = await bench.call(-5, "poll") as { error: { code: number; message: string } };
+  assert.equal(refused.error.code, -32600);
+  assert.match(refused.error.message, /1024/);
+  assert.deepEqual(await bench.call(-6, "status"), { id: -6, result: "ready" });
+});
+
+Deno.test("Connection pauses output at a peer that does not read, keeps replies coming, and resumes", async () => {
+  const bench = await new Bench({ status: { lane: "control", run: () => "ready" } }).ready();
+  const { resources, client } = bench;
+  while (resources.outlet === null) await Promise.resolve();
+  client.hold();
+  let produced = 0;
+  const chunk = JSON.stringify({ method: "process/output", params: { chunk: "x".repeat(10_000) } });
+  while (resources.outlet.hasRoom) {
+    resources.outlet.output(chunk);
+    produced++;
+  }
+  assert.ok(produced * chunk.length <= OUTPUT_HIGH_WATER_BYTES + chunk.length);
+  for (let id = 1; id <= 100; id++) await bench.send({ id, method: "status" });
+  assert.equal(resources.rooms, 0);
+  client.release();
+  const methods = [];
+  for (let i = 0; i < produced + 100; i++) methods.push((await bench.next()).id ?? "output");
+  assert.equal(methods.filter((method) => method === "output").length, produced);
+  assert.deepEqual(methods.filter((method) => method !== "output"), Array.from({ length: 100 }, (_, i) => i + 1));
+  assert.equal(resources.rooms, 1);
+});
+
+Deno.test("Connection stops reading when too many requests are in flight, and goes on when they are answered", async () => {
+  const gates: (() => void)[] = [];
+  const bench = await new Bench({
+    slow: { run: () => new Promise<object>((resolve) => gates.push(() => resolve({}))) },
+  }).ready();
+  await bench.send(...Array.from({ length: 6000 }, (_, id) => ({ id, method: "slow" })));
+  while (gates.length < 4096) await Promise.resolve();
+  for (let i = 0; i < 1000; i++) await Promise.resolve();
+  assert.deepEqual([gates.length], [4096]);
+  for (let answered = 0; answered < 6000; answered++) {
+    while (gates.length === 0) await Promise.resolve();
+    gates.shift()!();
+    await bench.next();
+  }
+});
+
+Deno.test("Connection detaches its session and can be followed by another", async () => {
+  const bench = await new Bench().ready();
+  while (bench.resources.outlet === null) await Promise.resolve();
+  bench.client.close();
+  await bench.ended;
+  assert.equal(bench.resources.outlet, null);
+  assert.equal(bench.sessions.size, 1);
+  bench.clock.advance(30_000);
+  assert.equal(bench.sessions.size, 0);
+});
+
+Deno.test("Connection survives hundreds of generated conversations without losing or inventing an answer", async () => {
+  const seed = 4711;
+  const random = new Random(seed);
+  for (let round = 0; round < 400; round++) await converse(random, `seed ${seed} round ${round}`);
+});
+
+/**
+ * Requests of every lane, sync and async, good and bad, with output floods and a peer that stops and starts reading.
+ * Every request must be answered exactly once, output must arrive whole and in order, and nothing may stay behind.
+ */
+async function converse(random: Random, label: string): Promise<void> {
+  const open: (() => void)[] = [];
+  const later = () => new Promise<object>((resolve) => open.push(() => resolve({})));
+  const exclusive: Claim[] = [{ resource: "r", mode: "exclusive" }];
+  const bench = await new Bench({
+    sync: { run: () => ({}) },
+    later: { run: later },
+    ordered: { claims: exclusive, run: () => random.chance(0.5) ? {} : later() },
+    poll: { lane: "waiting", run: later },
+    control: { lane: "control", run: () => ({}) },
+    failing: {
+      run: () => {
+        throw internalError("no");
+      },
+    },
+  }).ready();
+  const { resources, client } = bench;
+  while (resources.outlet === null) await Promise.resolve();
+  let sent = 0;
+  let produced = 0;
+  let isPaused = false;
+  resources.onRoom = () => isPaused = false;
+  const produce = () => {
+    while (!isPaused && produced < 3000 && random.chance(0.99)) {
+      resources.outlet!.output(`{"method":"process/output","params":{"n":${produced++},"pad":"${"x".repeat(2000)}"}}`);
+      isPaused = !resources.outlet!.hasRoom;
+    }
+  };
+  for (let step = 0; step < 60; step++) {
+    const action = random.int(6);
+    if (action <= 2) {
+      const method = random.pick(["sync", "later", "ordered", "poll", "control", "failing", "unknown"]);
+      await bench.client.send([JSON.stringify({ id: ++sent, method })]);
+    } else if (action === 3) produce();
+    else if (action === 4) random.chance(0.5) ? client.hold() : client.release();
+    else open.splice(random.int(open.length), 1)[0]?.();
+    if (random.chance(0.3)) await Promise.resolve();
+  }
+  client.release();
+  const answers = new Set<number>();
+  let outputs = 0;
+  while (answers.size < sent || outputs < produced) {
+    for (const finish of open.splice(0)) finish();
+    const message = await bench.next();
+    if (message.method === "process/output") assert.equal(message.params.n, outputs++, `${label}: output out of order`);
+    else {
+      assert.ok(message.id >= 1 && message.id <= sent && !answers.has(message.id), `${label}: stray ${message.id}`);
+      answers.add(message.id);
+    }
+    for (const finish of open.splice(0)) finish();
+  }
+  client.close();
+  await bench.ended;
+}

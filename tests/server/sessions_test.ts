@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { DomainError } from "../../src/errors.ts";
+import { silentLogger } from "../../src/log.ts";
+import { type SessionHolder, SessionRegistry } from "../../src/server/sessions.ts";
+import { ManualClock } from "../support/manual_clock.ts";
+
+function setUp(options: { detachedTtlMs?: number; endResources?: () => Promise<void> } = {}) {
+  const clock = new ManualClock();
+  const ended: [string, string][] = [];
+  const registry = new SessionRegistry<{ name: string }>({
+    clock,
+    log: silentLogger(),
+    detachedTtlMs: options.detachedTtlMs ?? 30_000,
+    createResources: (name) => ({ name }),
+    endResources: (resources, reason) => {
+      ended.push([resources.name, reason]);
+      return options.endResources?.() ?? Promise.resolve();
+    },
+  });
+  return { clock, registry, ended };
+}
+
+class Holder implements SessionHolder {
+  probes = 0;
+  probe(): void {
+    this.probes++;
+  }
+}
+
+const unknown = (id: string) => ({ name: "DomainError", kind: "invalidRequest", message: `unknown session id ${id}` });
+
+Deno.test("SessionRegistry gives every session a fresh lower-case UUID", () => {
+  const { registry } = setUp();
+  const ids = Array.from({ length: 100 }, () => registry.open(new Holder()).id);
+  assert.equal(new Set(ids).size, 100);
+  for (const id of ids) assert.match(id, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+});
+
+Deno.test("SessionRegistry refuses to resume an attached session, leaves its holder alone and probes it", () => {
+  const { registry } = setUp();
+  const owner = new Holder();
+  const session = registry.open(owner);
+  assert.throws(() => registry.resume(session.id, new Holder()), (error) => {
+    return error instanceof DomainError && error.kind === "sessionAttached" &&
+      error.message === `session ${session.id} is already attached to another connection`;
+  });
+  assert.equal(owner.probes, 1);
+  registry.detach(session, owner);
+  assert.equal(registry.resume(session.id, new Holder()).resources, session.resources);
+});
+
+Deno.test("SessionRegistry destroys a session its time after detaching, not a moment before", () => {
+  const { clock, registry, ended } = setUp();
+  const owner = new Holder();
+  const session = registry.open(owner);
+  clock.advance(1_000_000);
+  registry.detach(session, owner);
+  clock.advance(29_999);
+  assert.deepEqual(ended, []);
+  clock.advance(1);
+  assert.deepEqual(ended, [[session.id, "sessionExpired"]]);
+  assert.throws(() => registry.resume(session.id, new Holder()), unknown(session.id));
+  assert.equal(registry.size, 0);
+});
+
+Deno.test("SessionRegistry lets a session be resumed any number of times, each time with the full delay", () => {
+  const { clock, registry, ended } = setUp();
+  let owner = new Holder();
+  const session = registry.open(owner);
+  for (let i = 0; i < 5; i++) {
+    registry.detach(session, owner);
+    clock.advance(29_000);
+    owner = new Holder();
+    registry.resume(session.id, owner);
+    clock.advance(60_000);
+  }
+  assert.deepEqual(ended, []);
+  assert.equal(clock.pending, 0);
+});
+
+Deno.test("SessionRegistry ignores the end of a connection that no longer holds the session", () => {
+  const { clock, registry, ended } = setUp();
+  const [first, second] = [new Holder(), new Holder()];
+  const session = registry.open(first);
+  registry.detach(session, first);
+  registry.resume(session.id, second);
+  registry.detach(session, first);
+  clock.advance(60_000);
+  assert.deepEqual(ended, []);
+});
+
+Deno.test("SessionRegistry destroys at once when there is no time to wait, as on stdio", () => {
+  const { registry, ended } = setUp({ detachedTtlMs: 0 });
+  const owner = new Holder();
+  const session = registry.open(owner);
+  registry.detach(session, owner);
+  assert.deepEqual(ended, [[session.id, "sessionExpired"]]);
+});
+
+Deno.test("SessionRegistry.endAll() waits for all ends, also those under way, and survives a failing one", async () => {
+  const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let next = 0;
+  const { clock, registry, ended } = setUp({ endResources: () => gates[next++]!.promise });
+  const owner = new Holder();
+  const expiring = registry.open(owner);
+  const attached = registry.open(new Holder());
+  registry.detach(expiring, owner);
+  clock.advance(30_000);
+  let isOver = false;
+  const over = registry.endAll("serverShutdown").then(() => isOver = true);
+  assert.deepEqual(ended, [[expiring.id, "sessionExpired"], [attached.id, "serverShutdown"]]);
+  gates[0]!.reject(new Error("cannot"));
+  await Promise.resolve();
+  assert.equal(isOver, false);
+  gates[1]!.resolve();
+  await over;
+});
