@@ -41,6 +41,7 @@ async function run(options: ServeOptions): Promise<number> {
       retainedOutputBytes: options.retainedOutputBytesPerProcess,
       allowDirect: options.allowDirectExec,
       allowPrepared: options.allowPreparedExec,
+      keepOnSessionEnd: options.keepProcessesOnSessionEnd,
     },
     log,
   }).catch((error) => {

@@ -149,6 +149,12 @@ export const SERVE_FLAGS = {
     default: 30_000,
     help: "How long a session waits for its client to come back before it ends.",
   },
+  "keep-processes-on-session-end": {
+    section: "Sessions and shutdown",
+    kind: "switch",
+    default: false,
+    help: "Let processes outlive their session unless their start says otherwise. They end with the server.",
+  },
   log: {
     section: "Log",
     kind: "choice",

@@ -27,6 +27,7 @@ export interface ServeOptions {
   readonly allowPreparedExec: boolean;
   readonly shutdownGracePeriodMs: number;
   readonly detachedSessionTtlMs: number;
+  readonly keepProcessesOnSessionEnd: boolean;
   readonly log: { readonly format: LogFormat; readonly level: LogLevel };
 }
 
@@ -64,6 +65,7 @@ export async function parseServe(argv: readonly string[], surroundings: ServeSur
       allowPreparedExec: values["allow-prepared-exec"],
       shutdownGracePeriodMs: values["shutdown-grace-period-ms"],
       detachedSessionTtlMs: values["detached-session-ttl-ms"],
+      keepProcessesOnSessionEnd: values["keep-processes-on-session-end"],
       log: { format: values.log, level: values["log-level"] },
     },
   };

@@ -5,4 +5,18 @@
 
 import type { Capabilities } from "../protocol/environment.ts";
 
-export const CAPABILITIES: Capabilities = {};
+export const CAPABILITIES: Capabilities = {
+  processCloseStdin: true,
+  processResize: true,
+  processWait: true,
+  processSnapshot: true,
+  processList: true,
+  processSignals: true,
+  processDeadlines: true,
+  processKeep: true,
+  terminateModes: true,
+  processIo: true,
+  preparedExec: true,
+  lifecycleNotifications: true,
+  processEndReason: true,
+};

@@ -89,6 +89,10 @@ export class ProcessManager {
     };
   }
 
+  has(processId: string): boolean {
+    return this.#processes.has(processId);
+  }
+
   /** Processes known, closed ones that are not yet forgotten included. */
   get size(): number {
     return this.#processes.size;

@@ -21,7 +21,7 @@ import { FdWriter } from "../os/fd_writer.ts";
 import { Guard } from "../os/guard.ts";
 import { libc } from "../os/libc.ts";
 import { canMark, MarkSeries } from "../os/process_mark.ts";
-import { listProcesses } from "../os/procfs.ts";
+import { listProcesses, type ProcessStat } from "../os/procfs.ts";
 import { setTerminalSize } from "../os/pty.ts";
 import { type Reactor, sharedReactor } from "../os/reactor.ts";
 import { spawnProgram } from "../os/spawn.ts";
@@ -37,14 +37,9 @@ import {
   type StdinOutcome,
 } from "./backend.ts";
 import { SIGKILL } from "./signals.ts";
+import { StartQueue } from "./start_queue.ts";
 import { ProcessTree } from "./tree.ts";
 import { isLiving, type TreeRoot } from "./tree_snapshot.ts";
-
-/**
- * Children being started at a time. Each occupies a thread of the runtime's pool of about 32 for as long as exec takes,
- * which is long on a slow network mount; beyond three the rate did not rise any more on two cores.
- */
-const MAX_STARTS = 4;
 
 export interface PosixBackendOptions {
   readonly logger?: Logger;
@@ -68,7 +63,7 @@ export class PosixBackend implements ProcessBackend {
   readonly #exitWatch: ExitWatchOptions;
   /** All that have not been reaped. */
   readonly #processes = new Set<PosixProcess>();
-  readonly #starts = new Admission(MAX_STARTS);
+  readonly #starts = new StartQueue();
   #machinery: Machinery | null = null;
   #hasWarnedOfGuard = false;
   #isClosed = false;
@@ -98,6 +93,11 @@ export class PosixBackend implements ProcessBackend {
     } finally {
       leave();
     }
+  }
+
+  /** What runs below a child that was started here, wherever it went; without the child itself. */
+  descendantsOf(process: SpawnedProcess): ProcessStat[] {
+    return process instanceof PosixProcess ? this.#prepared().tree.descendantsOf(process.root) : [];
   }
 
   async endTrees(processes: readonly SpawnedProcess[], options: { graceMs: number }): Promise<EndReport> {
@@ -358,36 +358,4 @@ class PosixProcess implements SpawnedProcess {
 
 function hasLivingMember(pgid: number): boolean {
   return listProcesses().some((process) => process.pgid === pgid && isLiving(process));
-}
-
-/** Lets a bounded number of callers in, in the order they came. */
-class Admission {
-  #free: number;
-  readonly #capacity: number;
-  readonly #waiting: Array<() => void> = [];
-  readonly #uponEmpty: Array<() => void> = [];
-
-  constructor(capacity: number) {
-    this.#free = capacity;
-    this.#capacity = capacity;
-  }
-
-  /** Resolves, when there is room, with the function that makes room again. */
-  async enter(): Promise<() => void> {
-    if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    return () => this.#leave();
-  }
-
-  /** Resolves once nobody is inside. */
-  async empty(): Promise<void> {
-    if (this.#free < this.#capacity) await new Promise<void>((resolve) => this.#uponEmpty.push(resolve));
-  }
-
-  #leave(): void {
-    const next = this.#waiting.shift();
-    if (next !== undefined) return next();
-    this.#free++;
-    if (this.#free === this.#capacity) this.#uponEmpty.splice(0).forEach((resolve) => resolve());
-  }
 }

@@ -5,7 +5,8 @@
  * child. To which of our children it belongs is decided, in this order, by its living parents, by the mark it
  * inherited (`os/process_mark.ts`), and by its session. A process escapes all three only if it is an orphan, leads its
  * own session and has changed its limit on file locks on purpose. It is then left alone until the server ends, since it
- * could belong to anybody.
+ * could belong to anybody. One that was forked within a millisecond of its child's start, amid many others, may be known
+ * to belong to one of a few; it is ended with the last of those.
  *
  * Also reaps orphans that have ended; nobody else would. Children of other parts of this program are not touched.
  */
@@ -15,7 +16,7 @@ import { GUARD_SERIAL, isOwnMark, type MarkSeries, readMark, SERIAL_COUNT } from
 import { listProcesses, type ProcessStat } from "../os/procfs.ts";
 import type { EndReport } from "./backend.ts";
 import { endProcesses, identify } from "./tree_ending.ts";
-import { isLiving, type MarkReading, type Owner, TreeRoot, TreeSnapshot } from "./tree_snapshot.ts";
+import { isLiving, type MarkReading, type Owner, ownerFor, TreeRoot, TreeSnapshot } from "./tree_snapshot.ts";
 
 /**
  * Between two sweeps for ended orphans. A sweep reads one file per process on the machine, about 12 us each; nothing but
@@ -125,25 +126,22 @@ export class ProcessTree {
     const isWanted = (owner: Owner) =>
       owner.type === "roots" && owner.candidates.some((root) => wanted.has(root)) &&
       owner.candidates.every((root) => root.isDoomed);
-    return this.#end(isWanted, wanted, options.graceMs);
+    return this.#end(isWanted, options.graceMs);
   }
 
   /** Ends whatever descends from any child of ours, also where it cannot be told from which. For the end of the server. */
   endEverything(options: EndOptions): Promise<EndReport> {
-    return this.#end((owner) => owner.type !== "foreign", this.#unreapedRoots.values(), options.graceMs);
+    return this.#end((owner) => owner.type !== "foreign", options.graceMs);
   }
 
   /** Reaps ended orphans and forgets roots without descendants. Happens by itself every few seconds. */
-  sweep(): void {
-    const snapshot = this.snapshot();
+  sweep(snapshot: TreeSnapshot = this.snapshot()): void {
     const inUse = new Set<TreeRoot>([...this.#unreapedRoots.values(), ...this.#startingRoots]);
     for (const process of snapshot.processes()) {
-      if (isLiving(process)) {
-        const owner = snapshot.ownerOf(process);
-        if (owner.type === "roots") owner.candidates.forEach((root) => inUse.add(root));
-      } else if (process.ppid === Deno.pid && !this.#unreapedRoots.has(process.pid)) {
-        this.#reapOrphan(process);
-      }
+      if (this.#isUnclaimedZombie(process)) this.#reapOrphan(process);
+      if (!isLiving(process)) continue;
+      const owner = snapshot.ownerOf(process);
+      if (owner.type === "roots") owner.candidates.forEach((root) => inUse.add(root));
     }
     for (const [serial, candidates] of this.#candidates) {
       if (!candidates.some((root) => inUse.has(root))) this.#candidates.delete(serial);
@@ -156,15 +154,17 @@ export class ProcessTree {
     this.#sweepTimer = undefined;
   }
 
-  async #end(isWanted: (owner: Owner) => boolean, roots: Iterable<TreeRoot>, graceMs: number): Promise<EndReport> {
-    const groups = [...roots].filter((root) => this.#isUnreaped(root)).map(({ pid }) => pid!);
-    const report = await endProcesses({ groups, look: () => this.snapshot().living(isWanted) }, graceMs);
+  async #end(isWanted: (owner: Owner) => boolean, graceMs: number): Promise<EndReport> {
+    const report = await endProcesses({
+      look: () => {
+        const found = this.snapshot().ownedBy(isWanted);
+        const living = found.filter(isLiving);
+        return { living, zombieCount: found.length - living.length };
+      },
+      groups: () => [...this.#unreapedRoots].filter(([, root]) => isWanted(ownerFor(root))).map(([pid]) => pid),
+    }, graceMs);
     this.sweep();
     return report;
-  }
-
-  #isUnreaped(root: TreeRoot): boolean {
-    return root.pid !== null && this.#unreapedRoots.get(root.pid) === root;
   }
 
   /**
@@ -181,14 +181,17 @@ export class ProcessTree {
   }
 
   /** Counts how often each unclaimed zombie has been seen by the timer, so in as many turns of the event loop. */
-  #noteSuspects(): void {
-    const zombies = listProcesses().filter((process) =>
-      process.ppid === Deno.pid && !isLiving(process) && !this.#unreapedRoots.has(process.pid)
-    );
-    this.#suspects = new Map(zombies.map((process) => {
-      const id = identify(process);
-      return [id, (this.#suspects.get(id) ?? 0) + 1];
-    }));
+  #noteSuspects(snapshot: TreeSnapshot): void {
+    const seen = new Map<string, number>();
+    for (const process of snapshot.processes()) {
+      if (!this.#isUnclaimedZombie(process)) continue;
+      seen.set(identify(process), (this.#suspects.get(identify(process)) ?? 0) + 1);
+    }
+    this.#suspects = seen;
+  }
+
+  #isUnclaimedZombie(process: ProcessStat): boolean {
+    return process.ppid === Deno.pid && !isLiving(process) && !this.#unreapedRoots.has(process.pid);
   }
 
   #readMark(pid: number): MarkReading {
@@ -210,8 +213,9 @@ export class ProcessTree {
     if (this.#sweepTimer !== undefined || this.#candidates.size === 0) return;
     this.#sweepTimer = setTimeout(() => {
       this.#sweepTimer = undefined;
-      this.#noteSuspects();
-      this.sweep();
+      const snapshot = this.snapshot();
+      this.#noteSuspects(snapshot);
+      this.sweep(snapshot);
       this.#scheduleSweep();
     }, SWEEP_INTERVAL_MS);
     // Housekeeping alone is no reason to go on running.

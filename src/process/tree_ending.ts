@@ -3,7 +3,8 @@
  *
  * Asked first, if there is time; then stopped, until a look finds nobody new; then killed. A signal to a process group is
  * atomic with respect to forks, which no series of single signals is, so groups are used wherever one is known to be
- * meant. A process that leaves its session, forks and exits over and over, faster than we can look, may still outrun this.
+ * meant. A process that forks, leaves its session and exits over and over can dodge a look, but not the traces it leaves:
+ * as long as there are new zombies, somebody is making them.
  */
 
 import { libc } from "../os/libc.ts";
@@ -18,8 +19,6 @@ const SIGCONT = signalNumber("cont");
 
 /** Looks for processes forked while others were being stopped. Each generation costs one. */
 const MAX_STOP_LOOKS = 10;
-/** Looks in a row that must find nobody: a single one can miss a process that was forked behind its back. */
-const EMPTY_LOOKS = 2;
 /** For killed processes to be gone before they are looked for again. */
 const KILL_WAIT_MS = 200;
 /** After that, what is left is in an uninterruptible call of the kernel, and nobody can end it before that returns. */
@@ -29,25 +28,34 @@ const KILL_LIMIT_MS = 5_000;
 const FIRST_WAIT_MS = 1;
 const LAST_WAIT_MS = 20;
 
+/** What a look finds. */
+export interface Sighting {
+  /** Everything that is to end and still runs. */
+  readonly living: readonly ProcessStat[];
+  /** How many of them have ended and have not been reaped. */
+  readonly zombieCount: number;
+}
+
 export interface Prey {
-  /** Everything that is to end and still runs, found anew. */
-  look(): ProcessStat[];
-  /** Process groups whose leaders have not been reaped: their numbers are certainly theirs. */
-  readonly groups: readonly number[];
+  look(): Sighting;
+  /** Process groups whose leaders have not been reaped: as long as that their numbers are certainly theirs. */
+  groups(): number[];
 }
 
 export async function endProcesses(prey: Prey, graceMs: number): Promise<EndReport> {
   const met = new Set<string>();
-  const look = (): ProcessStat[] => {
-    const living = prey.look();
-    for (const process of living) met.add(identify(process));
-    return living;
+  const look = (): Sighting => {
+    const sighting = prey.look();
+    for (const process of sighting.living) met.add(identify(process));
+    return sighting;
   };
 
-  if (graceMs > 0) await askToEnd(look(), graceMs);
-  const groups = new Set(prey.groups);
+  if (graceMs > 0) await askToEnd(look().living, graceMs);
+  // From here to the kill nothing else of this program runs, so no group can lose its number in between.
+  const groups = new Set(prey.groups());
   stopAll(look, groups);
-  const survivors = await killAll(look, groups);
+  for (const group of groups) signalGroup(group, SIGKILL);
+  const survivors = await killAll(look);
   return { endedCount: met.size - survivors.length, survivors: survivors.map(({ pid }) => pid) };
 }
 
@@ -61,11 +69,11 @@ async function askToEnd(living: readonly ProcessStat[], graceMs: number): Promis
 }
 
 /** Adds the groups it comes across to `groups`. */
-function stopAll(look: () => ProcessStat[], groups: Set<number>): void {
+function stopAll(look: () => Sighting, groups: Set<number>): void {
   for (const group of groups) signalGroup(group, SIGSTOP);
   const stopped = new Set<string>();
   for (let looks = 0; looks < MAX_STOP_LOOKS; looks++) {
-    const fresh = look().filter((process) => !stopped.has(identify(process)));
+    const fresh = look().living.filter((process) => !stopped.has(identify(process)));
     if (fresh.length === 0) return;
     for (const process of fresh) {
       stopped.add(identify(process));
@@ -81,16 +89,18 @@ function stopAll(look: () => ProcessStat[], groups: Set<number>): void {
 }
 
 /** Returns whoever is left. */
-async function killAll(look: () => ProcessStat[], groups: ReadonlySet<number>): Promise<ProcessStat[]> {
+async function killAll(look: () => Sighting): Promise<readonly ProcessStat[]> {
   const deadline = performance.now() + KILL_LIMIT_MS;
-  for (const group of groups) signalGroup(group, SIGKILL);
-  let living = look();
-  for (let emptyLooks = 0; emptyLooks < EMPTY_LOOKS && performance.now() < deadline; living = look()) {
-    emptyLooks = living.length === 0 ? emptyLooks + 1 : 0;
+  let zombiesBefore = -1;
+  for (;;) {
+    const { living, zombieCount } = look();
+    // A single look can miss a process that was forked behind its back; that one left its parent's zombie.
+    if (living.length === 0 && zombieCount === zombiesBefore) return [];
+    if (performance.now() > deadline) return living;
+    zombiesBefore = zombieCount;
     for (const process of living) signalProcess(process, SIGKILL);
     await waitUntilGone(living, KILL_WAIT_MS);
   }
-  return living;
 }
 
 async function waitUntilGone(processes: readonly ProcessStat[], limitMs: number): Promise<void> {

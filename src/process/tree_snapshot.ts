@@ -79,16 +79,21 @@ export class TreeSnapshot {
     return owner;
   }
 
-  /** Processes that still run and belong to someone `isWanted` accepts. */
+  /** Everything that belongs to someone `isWanted` accepts, zombies included. */
+  ownedBy(isWanted: (owner: Owner) => boolean): ProcessStat[] {
+    return [...this.#byPid.values()].filter((process) => isWanted(this.ownerOf(process)));
+  }
+
+  /** The same without zombies. */
   living(isWanted: (owner: Owner) => boolean): ProcessStat[] {
-    return [...this.#byPid.values()].filter((process) => isLiving(process) && isWanted(this.ownerOf(process)));
+    return this.ownedBy(isWanted).filter(isLiving);
   }
 
   #decide(process: ProcessStat): Owner {
     const { selfPid, unreapedRoots, protectedPids } = this.#context;
     const { pid, ppid } = process;
     const root = unreapedRoots.get(pid);
-    if (root !== undefined) return { type: "roots", candidates: [root] };
+    if (root !== undefined) return ownerFor(root);
     if (pid === selfPid || protectedPids.has(pid)) return FOREIGN;
     if (ppid === selfPid) return this.#decideOrphan(process);
 
@@ -107,7 +112,7 @@ export class TreeSnapshot {
     const byMark = this.#byMark(pid);
     if (byMark !== null) return byMark;
     const root = this.#rootsBySid.get(sid);
-    return root === undefined ? UNATTRIBUTED : { type: "roots", candidates: [root] };
+    return root === undefined ? UNATTRIBUTED : ownerFor(root);
   }
 
   #byMark(pid: number): Owner | null {
@@ -117,6 +122,11 @@ export class TreeSnapshot {
     const candidates = this.#context.candidates.get(mark.serial);
     return candidates === undefined ? UNATTRIBUTED : { type: "roots", candidates };
   }
+}
+
+/** What belongs to this root and no other. */
+export function ownerFor(root: TreeRoot): Owner {
+  return { type: "roots", candidates: [root] };
 }
 
 /** False for zombies: they run no more, whatever is left of them. */

@@ -70,7 +70,7 @@ const commonStartFields = {
   shellSnapshot: z.unknown().optional(),
   timeoutMs: PositiveMs.nullish(),
   idleTimeoutMs: PositiveMs.nullish(),
-  keepOnSessionEnd: z.boolean().default(false),
+  keepOnSessionEnd: z.boolean().optional(),
 };
 
 /** What is run, where and with which variables. */
@@ -127,7 +127,8 @@ export interface ProcessStartRequest {
   readonly timeoutMs: number | null;
   /** The child is ended when it has written nothing for this long. */
   readonly idleTimeoutMs: number | null;
-  readonly keepOnSessionEnd: boolean;
+  /** Null: as the server is set. */
+  readonly keepOnSessionEnd: boolean | null;
 }
 
 type CommonStart = z.output<z.ZodObject<typeof commonStartFields>> & {
@@ -162,7 +163,7 @@ function startRequest(params: CommonStart, command: Command, context: z.Refineme
     shellSnapshot: params.shellSnapshot ?? null,
     timeoutMs: params.timeoutMs ?? null,
     idleTimeoutMs: params.idleTimeoutMs ?? null,
-    keepOnSessionEnd: params.keepOnSessionEnd,
+    keepOnSessionEnd: params.keepOnSessionEnd ?? null,
   };
 }
 
@@ -336,6 +337,8 @@ export interface ProcessListEntry {
   exitCode: number | null;
   closed: boolean;
   nextSeq: number;
+  /** It outlived the session that started it, on purpose, and belongs to none. */
+  kept: boolean;
 }
 
 export interface ProcessListResult {

@@ -16,6 +16,7 @@ import { StdioLink } from "../transport/stdio_link.ts";
 import { type CallContext, Connection } from "./connection.ts";
 import { bindEnvironmentMethods } from "./methods/environment.ts";
 import { bindProcessMethods } from "./methods/process.ts";
+import { KeptProcesses } from "./kept_processes.ts";
 import { SessionRegistry } from "./sessions.ts";
 import { type ProcessSettings, SessionState } from "./session_state.ts";
 
@@ -62,6 +63,7 @@ class Server implements RunningServer {
   readonly #info;
   readonly #methods = new MethodTable<CallContext<SessionState>>();
   readonly #sessions: SessionRegistry<SessionState>;
+  readonly #kept = new KeptProcesses();
   readonly #backend: ProcessBackend;
   #listener: Listener | null = null;
   #graceMs: number;
@@ -84,6 +86,7 @@ class Server implements RunningServer {
       retainedOutputBytes: DEFAULT_RETAINED_OUTPUT_BYTES,
       allowDirect: true,
       allowPrepared: true,
+      keepOnSessionEnd: false,
       ...options.processes,
     };
     this.#backend = settings.backend;
@@ -94,7 +97,7 @@ class Server implements RunningServer {
       detachedTtlMs: options.listen.type === "stdio"
         ? 0
         : options.detachedSessionTtlMs ?? DEFAULT_DETACHED_SESSION_TTL_MS,
-      createResources: () => new SessionState(settings, this.#clock, this.#log),
+      createResources: () => new SessionState(settings, { clock: this.#clock, log: this.#log, kept: this.#kept }),
       endResources: (state, reason) => state.end(reason, this.#graceMs),
     });
   }
@@ -129,7 +132,7 @@ class Server implements RunningServer {
     this.#log.info("shutting down", { connections: this.#connections.size, sessions: this.#sessions.size });
     this.#listener?.close();
     // Connections stay until their processes have ended, so that clients see the last output and the exit.
-    await this.#sessions.endAll("serverShutdown");
+    await Promise.all([this.#sessions.endAll("serverShutdown"), this.#kept.endAll(this.#graceMs)]);
     const { survivors } = await this.#backend.close({ graceMs: this.#graceMs });
     if (survivors.length > 0) this.#log.warn("processes survived the server's end", { pids: survivors.join(" ") });
     for (const connection of this.#connections) connection.close();

@@ -5,6 +5,7 @@ import type { Logger } from "../log.ts";
 import type { ProcessBackend } from "../process/backend.ts";
 import { ProcessManager } from "../process/manager.ts";
 import type { Outlet, SessionResources } from "./connection.ts";
+import type { KeptProcesses } from "./kept_processes.ts";
 import { ProcessOutlet } from "./process_outlet.ts";
 import type { SessionEndReason } from "./sessions.ts";
 
@@ -19,14 +20,19 @@ export interface ProcessSettings {
   readonly retainedOutputBytes: number;
   readonly allowDirect: boolean;
   readonly allowPrepared: boolean;
+  /** For starts that do not say: whether the process outlives its session. */
+  readonly keepOnSessionEnd: boolean;
 }
 
 export class SessionState implements SessionResources {
   readonly processes: ProcessManager;
   readonly settings: ProcessSettings;
+  readonly kept: KeptProcesses;
 
-  constructor(settings: ProcessSettings, clock: Clock, log: Logger) {
+  constructor(settings: ProcessSettings, surroundings: { clock: Clock; log: Logger; kept: KeptProcesses }) {
+    const { clock, log, kept } = surroundings;
     this.settings = settings;
+    this.kept = kept;
     this.processes = new ProcessManager({
       backend: settings.backend,
       log,
@@ -47,7 +53,14 @@ export class SessionState implements SessionResources {
     this.processes.resumeOutput();
   }
 
+  /** Where this process is managed: in this session, or among those that outlived theirs. */
+  managerOf(processId: string): ProcessManager {
+    if (this.processes.has(processId)) return this.processes;
+    return this.kept.find(processId) ?? this.processes;
+  }
+
   async end(reason: SessionEndReason, graceMs: number): Promise<void> {
-    await this.processes.endAll(reason, graceMs);
+    const { kept } = await this.processes.endAll(reason, graceMs);
+    if (kept.length > 0) this.kept.add(this.processes);
   }
 }

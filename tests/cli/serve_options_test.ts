@@ -56,6 +56,7 @@ Deno.test("parseServe() without words or variables gives the documented defaults
     allowPreparedExec: true,
     shutdownGracePeriodMs: 0,
     detachedSessionTtlMs: 30_000,
+    keepProcessesOnSessionEnd: false,
     log: { format: "text", level: "info" },
   });
 });
@@ -65,7 +66,7 @@ Deno.test("parseServe() carries every flag to its option", async () => {
     ...["--listen", "unix:/run/x.sock", "--concurrent-requests", "4", "--ping-interval-ms=250"],
     ...["--max-processes-per-connection", "7", "--retained-output-bytes-per-process", "4096"],
     ...["--no-allow-direct-exec", "--no-allow-prepared-exec", "--shutdown-grace-period-ms", "2000"],
-    ...["--detached-session-ttl-ms", "0", "--log", "json", "--log-level", "debug"],
+    ...["--detached-session-ttl-ms", "0", "--keep-processes-on-session-end", "--log", "json", "--log-level", "debug"],
   ]);
   assert.deepEqual(options, {
     listen: { type: "unix", path: "/run/x.sock" },
@@ -78,6 +79,7 @@ Deno.test("parseServe() carries every flag to its option", async () => {
     allowPreparedExec: false,
     shutdownGracePeriodMs: 2000,
     detachedSessionTtlMs: 0,
+    keepProcessesOnSessionEnd: true,
     log: { format: "json", level: "debug" },
   });
 });
@@ -94,6 +96,7 @@ Deno.test("parseServe() carries every variable to its option", async () => {
     EXEC_SERVER_ALLOW_PREPARED_EXEC: "0",
     EXEC_SERVER_SHUTDOWN_GRACE_PERIOD_MS: "5",
     EXEC_SERVER_DETACHED_SESSION_TTL_MS: "6",
+    EXEC_SERVER_KEEP_PROCESSES_ON_SESSION_END: "1",
     EXEC_SERVER_LOG: "json",
     EXEC_SERVER_LOG_LEVEL: "error",
   });
@@ -108,6 +111,7 @@ Deno.test("parseServe() carries every variable to its option", async () => {
     allowPreparedExec: false,
     shutdownGracePeriodMs: 5,
     detachedSessionTtlMs: 6,
+    keepProcessesOnSessionEnd: true,
     log: { format: "json", level: "error" },
   });
 });

@@ -56,7 +56,7 @@ Deno.test("ProcessStartParams brings the shortest request into the full form", (
     shellSnapshot: null,
     timeoutMs: null,
     idleTimeoutMs: null,
-    keepOnSessionEnd: false,
+    keepOnSessionEnd: null,
   });
 });
 

@@ -2,9 +2,10 @@
 
 import { childEnv } from "../../launch/child_env.ts";
 import { toFileUri } from "../../path_uri.ts";
-import type { ProcessStatus } from "../../process/process_views.ts";
+import type { ProcessInfo, ProcessStatus } from "../../process/process_views.ts";
 import { METHODS } from "../../protocol/methods.ts";
 import type {
+  ProcessListEntry,
   ProcessListResult,
   ProcessReadResult,
   ProcessSnapshotResult,
@@ -27,7 +28,7 @@ export function bindProcessMethods(table: MethodTable<Context>): void {
   table.bind(METHODS.processStart, start);
 
   table.bind(METHODS.processRead, ({ processId, afterSeq, maxBytes, waitMs }, { resources, signal, outlet }) => {
-    const outcome = resources.processes.read(processId, {
+    const outcome = resources.managerOf(processId).read(processId, {
       afterSeq: afterSeq ?? 0,
       maxBytes: maxBytes ?? null,
       waitMs: waitMs ?? 0,
@@ -42,35 +43,39 @@ export function bindProcessMethods(table: MethodTable<Context>): void {
   });
 
   table.bind(METHODS.processWrite, ({ processId, chunk, writeId }, { resources, signal }) => {
-    return inStatus(resources.processes.write(processId, chunk, { writeId: writeId ?? null, signal }));
+    return inStatus(resources.managerOf(processId).write(processId, chunk, { writeId: writeId ?? null, signal }));
   });
 
   table.bind(METHODS.processCloseStdin, ({ processId }, { resources, signal }) => {
-    return inStatus(resources.processes.closeStdin(processId, signal));
+    return inStatus(resources.managerOf(processId).closeStdin(processId, signal));
   });
 
   table.bind(METHODS.processSignal, ({ processId, signal }, { resources }) => {
-    resources.processes.signal(processId, signal);
+    resources.managerOf(processId).signal(processId, signal);
     return {};
   });
 
   table.bind(METHODS.processTerminate, ({ processId, mode }, { resources }): ProcessTerminateResult => {
-    return { running: resources.processes.terminate(processId, mode) };
+    return { running: resources.managerOf(processId).terminate(processId, mode) };
   });
 
   table.bind(METHODS.processResize, ({ processId, rows, cols }, { resources }) => {
-    resources.processes.resize(processId, { rows, cols });
+    resources.managerOf(processId).resize(processId, { rows, cols });
     return {};
   });
 
   table.bind(METHODS.processWait, async ({ processId, timeoutMs, until }, context): Promise<ProcessWaitResult> => {
     const { resources, outlet, signal } = context;
-    const outcome = await resources.processes.wait(processId, { until, timeoutMs: timeoutMs ?? null, signal });
+    const outcome = await resources.managerOf(processId).wait(processId, {
+      until,
+      timeoutMs: timeoutMs ?? null,
+      signal,
+    });
     return { ...exitFields(outlet, outcome), timedOut: outcome.timedOut, nextSeq: outcome.nextSeq };
   });
 
   table.bind(METHODS.processSnapshot, ({ processId }, { resources }): ProcessSnapshotResult => {
-    const { stdout, stderr, terminal, truncated, exit, nextSeq } = resources.processes.snapshot(processId);
+    const { stdout, stderr, terminal, truncated, exit, nextSeq } = resources.managerOf(processId).snapshot(processId);
     return {
       stdout: stdout.toBase64(),
       stderr: stderr.toBase64(),
@@ -83,18 +88,10 @@ export function bindProcessMethods(table: MethodTable<Context>): void {
   });
 
   table.bind(METHODS.processList, (_params, { resources }): ProcessListResult => ({
-    processes: resources.processes.list().map(({ processId, pid, argv, cwd, tty, ageMs, exit, closed, nextSeq }) => ({
-      processId,
-      pid,
-      argv,
-      cwd: toFileUri(cwd),
-      tty,
-      ageMs: Math.round(ageMs),
-      exited: exit !== null,
-      exitCode: exit?.exitCode ?? null,
-      closed,
-      nextSeq,
-    })),
+    processes: [
+      ...resources.processes.list().map((info) => listEntry(info, { kept: false })),
+      ...resources.kept.list().map((info) => listEntry(info, { kept: true })),
+    ],
   }));
 }
 
@@ -114,10 +111,27 @@ async function start(params: ProcessStartRequest, context: Context): Promise<Pro
     isSandboxed: false,
     timeoutMs: params.timeoutMs,
     idleTimeoutMs: params.idleTimeoutMs,
-    keepOnSessionEnd: params.keepOnSessionEnd,
+    keepOnSessionEnd: params.keepOnSessionEnd ?? settings.keepOnSessionEnd,
   });
   context.afterReply(() => started.release());
   return { processId: started.processId, sandboxType: "none" };
+}
+
+function listEntry(info: ProcessInfo, { kept }: { kept: boolean }): ProcessListEntry {
+  const { processId, pid, argv, cwd, tty, ageMs, exit, closed, nextSeq } = info;
+  return {
+    processId,
+    pid,
+    argv,
+    cwd: toFileUri(cwd),
+    tty,
+    ageMs,
+    exited: exit !== null,
+    exitCode: exit?.exitCode ?? null,
+    closed,
+    nextSeq,
+    kept,
+  };
 }
 
 function inStatus(status: WriteStatus | Promise<WriteStatus>): ProcessWriteResult | Promise<ProcessWriteResult> {
