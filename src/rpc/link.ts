@@ -6,6 +6,23 @@
 /** One message from the peer. Bytes that were not valid UTF-8 arrive as null: they are a parse error, not a violation. */
 export type InboundMessage = string | null;
 
+/**
+ * One message to the peer, whole or in parts that follow each other. Parts spare a long chunk its copy into a longer
+ * string, which would cost as much as sending it.
+ */
+export type OutboundMessage = string | readonly string[];
+
+export function messageLength(message: OutboundMessage): number {
+  if (typeof message === "string") return message.length;
+  let length = 0;
+  for (const part of message) length += part.length;
+  return length;
+}
+
+export function messageText(message: OutboundMessage): string {
+  return typeof message === "string" ? message : message.join("");
+}
+
 /** Why a link ended, for the log. */
 export type LinkEnd =
   | { readonly type: "peerClosed" }
@@ -21,7 +38,7 @@ export interface Link {
    */
   receive(receiver: (message: InboundMessage) => void | Promise<void>): Promise<LinkEnd>;
   /** Sends messages in order. Resolves once the kernel has taken them; rejects when the connection is gone. */
-  send(messages: readonly string[]): Promise<void>;
+  send(messages: readonly OutboundMessage[]): Promise<void>;
   /** Asks the peer for a sign of life and drops the connection when none comes within `withinMs`. */
   probe(withinMs: number): void;
   /** Ends the connection. What `send` was given before still leaves if the peer reads it soon. Idempotent. */

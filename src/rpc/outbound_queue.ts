@@ -14,10 +14,11 @@ import {
   SEND_BATCH_BYTES,
 } from "../protocol/limits.ts";
 import { Fifo } from "./fifo.ts";
+import { messageLength, type OutboundMessage } from "./link.ts";
 
 export interface OutboundQueueOptions {
   /** Hands messages to the transport; the next call is made when it has resolved. */
-  send(messages: readonly string[]): Promise<void>;
+  send(messages: readonly OutboundMessage[]): Promise<void>;
   /** Output sources may go on. Called at most once per pause. */
   onRoom(): void;
   /** The transport refused: the connection is gone. Called once. */
@@ -28,7 +29,8 @@ export interface OutboundQueueOptions {
 }
 
 interface Entry {
-  readonly text: string;
+  readonly message: OutboundMessage;
+  readonly length: number;
   readonly isOutput: boolean;
 }
 
@@ -77,15 +79,16 @@ export class OutboundQueue {
   pushReply(text: string): void {
     if (this.#isClosed) return;
     this.#replyBytes += text.length;
-    this.#push({ text, isOutput: false });
+    this.#push({ message: text, length: text.length, isOutput: false });
   }
 
   /** Queues bulk output. The caller pauses when `hasRoom` turns false. */
-  pushOutput(text: string): void {
+  pushOutput(message: OutboundMessage): void {
     if (this.#isClosed) return;
-    this.#outputBytes += text.length;
+    const length = messageLength(message);
+    this.#outputBytes += length;
     if (this.#outputBytes >= this.#highWater) this.#isFull = true;
-    this.#push({ text, isOutput: true });
+    this.#push({ message, length, isOutput: true });
   }
 
   /** Resolves when everything queued so far has left, or the queue was closed. */
@@ -117,7 +120,7 @@ export class OutboundQueue {
     while (this.#entries.length > 0 && !this.#isClosed) {
       const batch = this.#takeBatch();
       try {
-        await this.#options.send(batch.map((entry) => entry.text));
+        await this.#options.send(batch.map((entry) => entry.message));
       } catch (error) {
         this.#isSending = false;
         if (this.#isClosed) return;
@@ -136,15 +139,15 @@ export class OutboundQueue {
     for (let bytes = 0; this.#entries.length > 0 && bytes < SEND_BATCH_BYTES;) {
       const entry = this.#entries.shift()!;
       batch.push(entry);
-      bytes += entry.text.length;
+      bytes += entry.length;
     }
     return batch;
   }
 
   #release(batch: readonly Entry[]): void {
-    for (const { text, isOutput } of batch) {
-      if (isOutput) this.#outputBytes -= text.length;
-      else this.#replyBytes -= text.length;
+    for (const { length, isOutput } of batch) {
+      if (isOutput) this.#outputBytes -= length;
+      else this.#replyBytes -= length;
     }
     if (!this.isReplyBacklogged) wake(this.#replyRoomWaiters);
     if (this.#isFull && this.#outputBytes <= this.#lowWater) {

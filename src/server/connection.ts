@@ -20,7 +20,7 @@ import {
   NO_REQUEST_ID,
   type RequestId,
 } from "../rpc/envelope.ts";
-import type { InboundMessage, Link, LinkEnd } from "../rpc/link.ts";
+import type { InboundMessage, Link, LinkEnd, OutboundMessage } from "../rpc/link.ts";
 import { decodeParams, type MethodTable, type PreparedCall } from "../rpc/method_table.ts";
 import { OutboundQueue } from "../rpc/outbound_queue.ts";
 import { Scheduler } from "../rpc/scheduler.ts";
@@ -33,7 +33,7 @@ export interface Outlet {
   /** Sends a notification that is small or rare. */
   notify(method: string, params: unknown): void;
   /** Sends an already encoded notification that belongs to a stream of output. */
-  output(text: string): void;
+  output(message: OutboundMessage): void;
   /** False when output sources should pause until `outputHasRoom` is called on them. */
   readonly hasRoom: boolean;
   /** What the client asked for at `initialize`. */
@@ -243,7 +243,7 @@ export class Connection<Resources extends SessionResources> implements SessionHo
     const outbound = this.#outbound;
     return {
       notify: (method, params) => outbound.pushReply(encodeNotification(method, params)),
-      output: (text) => outbound.pushOutput(text),
+      output: (message) => outbound.pushOutput(message),
       get hasRoom() {
         return outbound.hasRoom;
       },

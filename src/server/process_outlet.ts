@@ -21,10 +21,10 @@ export class ProcessOutlet implements ProcessEventSink {
       case "output": {
         const { seq, stream, bytes } = event.chunk;
         // The hot path: base64 needs no escaping, so the largest part of the message is not looked at again.
-        this.#outlet.output(
-          `{"method":"process/output","params":{"processId":${JSON.stringify(event.processId)},"seq":${seq},` +
-            `"stream":"${stream}","chunk":"${bytes.toBase64()}"}}`,
-        );
+        const head = `{"method":"process/output","params":{"processId":${
+          JSON.stringify(event.processId)
+        },"seq":${seq},`;
+        this.#outlet.output([head, `"stream":"${stream}","chunk":"`, bytes.toBase64(), '"}}']);
         return;
       }
       case "exited": {

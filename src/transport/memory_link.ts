@@ -1,6 +1,6 @@
 /** Two links joined in memory, for tests of everything above the socket. Carries back-pressure like a real one. */
 
-import type { InboundMessage, Link, LinkEnd } from "../rpc/link.ts";
+import { type InboundMessage, type Link, type LinkEnd, messageText, type OutboundMessage } from "../rpc/link.ts";
 
 /** One end of a `memoryLinkPair`. */
 export class MemoryLink implements Link {
@@ -29,12 +29,12 @@ export class MemoryLink implements Link {
     }
   }
 
-  async send(messages: readonly string[]): Promise<void> {
+  async send(messages: readonly OutboundMessage[]): Promise<void> {
     const other = this.#other!;
     if (this.#ended !== null || other.#ended !== null) throw new Error("connection is closed");
     while (other.#isHeld && this.#ended === null) await new Promise<void>((resolve) => other.#heldSends.push(resolve));
     if (this.#ended !== null) throw new Error("connection is closed");
-    other.#inbox.push(...messages);
+    other.#inbox.push(...messages.map(messageText));
     other.#wake();
   }
 

@@ -5,7 +5,7 @@
  */
 
 import { MAX_MESSAGE_BYTES } from "../protocol/limits.ts";
-import type { InboundMessage, Link, LinkEnd } from "../rpc/link.ts";
+import { type InboundMessage, type Link, type LinkEnd, messageText, type OutboundMessage } from "../rpc/link.ts";
 
 const NEWLINE = 0x0a;
 
@@ -46,8 +46,9 @@ export class StdioLink implements Link {
     return this.#ended!;
   }
 
-  async send(messages: readonly string[]): Promise<void> {
-    await this.#output.write(this.#encoder.encode(messages.join("\n") + "\n"));
+  async send(messages: readonly OutboundMessage[]): Promise<void> {
+    const lines = messages.map((message) => messageText(message) + "\n").join("");
+    await this.#output.write(this.#encoder.encode(lines));
   }
 
   /** A pipe's end is seen at once, there is nothing to probe. */

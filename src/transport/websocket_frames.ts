@@ -8,6 +8,7 @@
  */
 
 import { MAX_FRAME_BYTES } from "../protocol/limits.ts";
+import { messageLength, type OutboundMessage } from "../rpc/link.ts";
 
 export const OPCODE = { continuation: 0x0, text: 0x1, binary: 0x2, close: 0x8, ping: 0x9, pong: 0xa } as const;
 
@@ -25,6 +26,8 @@ export type FrameRead =
     readonly opcode: number;
     readonly payloadStart: number;
     readonly end: number;
+    /** Known from unmasking at no cost, and most messages are: they need no validation to become text. */
+    readonly isAscii: boolean;
   };
 
 /** Reads the frame that begins at `start`, of which bytes up to `end` have arrived. */
@@ -63,18 +66,20 @@ export function readFrame(buffer: Uint8Array<ArrayBuffer>, start: number, end: n
   const payloadStart = start + header + 4;
   const frameEnd = payloadStart + payloadBytes;
   if (end < frameEnd) return { type: "incomplete", totalBytes: frameEnd - start };
-  unmask(buffer, payloadStart, frameEnd);
-  return { type: "frame", isFinal, opcode, payloadStart, end: frameEnd };
+  const isAscii = unmask(buffer, payloadStart, frameEnd);
+  return { type: "frame", isFinal, opcode, payloadStart, end: frameEnd, isAscii };
 }
 
-/** XORs the payload with the four mask bytes before it, a word at a time once aligned. */
-function unmask(buffer: Uint8Array<ArrayBuffer>, payloadStart: number, end: number): void {
+/** XORs the payload with the four mask bytes before it, a word at a time once aligned. True if all of it is ASCII. */
+function unmask(buffer: Uint8Array<ArrayBuffer>, payloadStart: number, end: number): boolean {
   const key = payloadStart - 4;
   const mask = [buffer[key]!, buffer[key + 1]!, buffer[key + 2]!, buffer[key + 3]!] as const;
   let at = payloadStart;
   let phase = 0;
+  let seenBits = 0;
   while (at < end && ((buffer.byteOffset + at) & 3) !== 0) {
-    buffer[at++]! ^= mask[phase & 3]!;
+    seenBits |= buffer[at]! ^= mask[phase & 3]!;
+    at++;
     phase++;
   }
   const words = (end - at) >> 2;
@@ -87,14 +92,20 @@ function unmask(buffer: Uint8Array<ArrayBuffer>, payloadStart: number, end: numb
     ]);
     const maskWord = new Int32Array(rotated.buffer)[0]!;
     const view = new Int32Array(buffer.buffer, buffer.byteOffset + at, words);
-    for (let i = 0; i < words; i++) view[i]! ^= maskWord;
+    let seenWords = 0;
+    for (let i = 0; i < words; i++) seenWords |= view[i]! ^= maskWord;
+    if ((seenWords & HIGH_BITS) !== 0) seenBits |= 0x80;
     at += words * 4;
   }
   while (at < end) {
-    buffer[at++]! ^= mask[phase & 3]!;
+    seenBits |= buffer[at]! ^= mask[phase & 3]!;
+    at++;
     phase++;
   }
+  return (seenBits & 0x80) === 0;
 }
+
+const HIGH_BITS = 0x80808080 | 0;
 
 /** A final frame with this payload. */
 export function encodeFrame(opcode: number, payload: Uint8Array): Uint8Array<ArrayBuffer> {
@@ -112,19 +123,20 @@ const encoder = new TextEncoder();
  * that does not fit ends the run; the caller comes back with the rest and, for a single long one, a larger target.
  */
 export function encodeTextFrames(
-  messages: readonly string[],
+  messages: readonly OutboundMessage[],
   from: number,
   target: Uint8Array<ArrayBuffer>,
 ): { messages: number; bytes: number } {
   let at = 0;
   let index = from;
   for (; index < messages.length; index++) {
-    const text = messages[index]!;
+    const message = messages[index]!;
+    const length = messageLength(message);
     // Nearly all messages are ASCII, where characters and bytes are the same number and the header's size is known.
-    const header = headerBytes(text.length);
-    if (at + header + text.length > target.length) break;
-    const { read, written } = encoder.encodeInto(text, target.subarray(at + header));
-    if (read < text.length) break;
+    const header = headerBytes(length);
+    if (at + header + length > target.length) break;
+    const written = encodeMessage(message, target, at + header);
+    if (written === null) break;
     if (headerBytes(written) !== header) {
       const payloadAt = at + headerBytes(written);
       if (payloadAt + written > target.length) break;
@@ -136,9 +148,20 @@ export function encodeTextFrames(
   return { messages: index - from, bytes: at };
 }
 
-/** Bytes that surely hold the frame of this text, whatever its characters. */
-export function maxTextFrameBytes(text: string): number {
-  return 10 + text.length * 3;
+/** Bytes that surely hold the frame of this message, whatever its characters. */
+export function maxTextFrameBytes(message: OutboundMessage): number {
+  return 10 + messageLength(message) * 3;
+}
+
+/** The UTF-8 of a message from `start` on; its number of bytes, or null when they do not fit. */
+function encodeMessage(message: OutboundMessage, target: Uint8Array<ArrayBuffer>, start: number): number | null {
+  let at = start;
+  for (const part of typeof message === "string" ? [message] : message) {
+    const { read, written } = encoder.encodeInto(part, target.subarray(at));
+    if (read < part.length) return null;
+    at += written;
+  }
+  return at - start;
 }
 
 function headerBytes(payloadBytes: number): number {
