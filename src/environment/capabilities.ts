@@ -6,6 +6,19 @@
 import type { Capabilities } from "../protocol/environment.ts";
 
 export const CAPABILITIES: Capabilities = {
+  // The reference's.
+  fileWriteStreaming: true,
+  fsWatchMissing: true,
+  httpHeaderEnvVars: true,
+  // Ours.
+  fsAtomicWrite: true,
+  fsConditionalWrite: true,
+  fsReadRange: true,
+  fsMetadataFields: true,
+  fsRename: true,
+  fsChmod: true,
+  fsSymlink: true,
+  fsWatch: true,
   processCloseStdin: true,
   processResize: true,
   processWait: true,

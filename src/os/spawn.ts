@@ -3,7 +3,7 @@
  *
  * The call runs on another thread: it returns when the child has called exec, which takes 0.2 ms on an idle machine, many
  * times that on a busy one, and for ever on a dead network mount. The caller bounds how many are under way, since they
- * occupy threads of the runtime's pool; two or three at a time already start half as many again per second as one.
+ * occupy threads of the runtime's pool.
  *
  * Errors are the operating system's, taken from posix_spawn's result: it reports what went wrong in the child before or
  * in exec, so a missing or forbidden directory and a missing or forbidden program need no look-ups that could race.

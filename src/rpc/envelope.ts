@@ -5,6 +5,7 @@
  * number.
  */
 
+import type { AsciiParts } from "./link.ts";
 import { endOfString, parseStrictJson, StrictJsonError } from "./strict_json.ts";
 
 /** The JSON text of a request id: `7`, `9007199254740993` or `"abc"`. */
@@ -70,6 +71,24 @@ export function encodeNotification(method: string, params: unknown): string {
 
 export function encodeResult(id: RequestId, result: unknown): string {
   return `{"id":${id},"result":${JSON.stringify(result)}}`;
+}
+
+/** A result that is already JSON, in ASCII parts: for content too long to be copied once more. */
+export class EncodedResult {
+  readonly parts: AsciiParts;
+
+  constructor(parts: AsciiParts) {
+    this.parts = parts;
+  }
+}
+
+export function encodeLongResult(id: RequestId, result: EncodedResult): AsciiParts {
+  return [`{"id":${escapeToAscii(id)},"result":`, ...result.parts, "}"];
+}
+
+/** JSON text with every character beyond ASCII written as its escape. */
+export function escapeToAscii(json: string): string {
+  return json.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 export function encodeError(id: RequestId, error: WireError): string {

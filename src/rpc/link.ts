@@ -7,10 +7,11 @@
 export type InboundMessage = string | null;
 
 /**
- * One message to the peer, whole or in parts that follow each other. Parts spare a long chunk its copy into a longer
- * string, which would cost as much as sending it.
+ * One message to the peer: a text, or ASCII in parts that follow each other. Parts spare long content its copy into a
+ * longer string, which would cost as much as sending it, and being ASCII tells the length of the frame in advance.
  */
-export type OutboundMessage = string | readonly string[];
+export type OutboundMessage = string | AsciiParts;
+export type AsciiParts = readonly string[];
 
 export function messageLength(message: OutboundMessage): number {
   if (typeof message === "string") return message.length;

@@ -41,6 +41,17 @@ export interface PreparedCall<Context> {
   readonly run: ((context: Context) => unknown) | null;
 }
 
+/** A handler whose module is loaded with its first call. Calls after that are as direct as any. */
+export function lazily<Params, Context>(
+  load: () => Promise<Handler<Params, Context>>,
+): Handler<Params, Context> {
+  let handler: Handler<Params, Context> | null = null;
+  return (params, context) => {
+    if (handler !== null) return handler(params, context);
+    return load().then((loaded) => (handler = loaded)(params, context));
+  };
+}
+
 export class MethodTable<Context> {
   readonly #methods = new Map<string, (params: unknown) => PreparedCall<Context>>();
 

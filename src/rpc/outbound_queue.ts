@@ -76,10 +76,11 @@ export class OutboundQueue {
   }
 
   /** Queues an answer or a small notification. */
-  pushReply(text: string): void {
+  pushReply(message: OutboundMessage): void {
     if (this.#isClosed) return;
-    this.#replyBytes += text.length;
-    this.#push({ message: text, length: text.length, isOutput: false });
+    const length = messageLength(message);
+    this.#replyBytes += length;
+    this.#push({ message, length, isOutput: false });
   }
 
   /** Queues bulk output. The caller pauses when `hasRoom` turns false. */

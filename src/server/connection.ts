@@ -13,7 +13,9 @@ import type { EnvironmentInfo } from "../protocol/environment.ts";
 import { MAX_REQUEST_BYTES_IN_FLIGHT, MAX_REQUESTS_IN_FLIGHT, MAX_WAITING_REQUESTS } from "../protocol/limits.ts";
 import {
   decodeMessage,
+  EncodedResult,
   encodeError,
+  encodeLongResult,
   encodeNotification,
   encodeResult,
   type Message,
@@ -48,9 +50,18 @@ export interface SessionResources {
   outputHasRoom(): void;
 }
 
+/** Something that belongs to one connection and ends with it: file handles, watches, streams. */
+export interface Owned {
+  /** Output may flow again. */
+  outputHasRoom?(): void;
+  close(): void | Promise<void>;
+}
+
 /** What a method's function gets besides its parameters. */
 export interface CallContext<Resources> {
   readonly resources: Resources;
+  /** The thing this connection owns under a key, made when it is first asked for. */
+  owned<Thing extends Owned>(key: symbol, create: () => Thing): Thing;
   readonly outlet: Outlet;
   /** Aborted when the connection ends: nobody is left to answer. */
   readonly signal: AbortSignal;
@@ -84,6 +95,7 @@ export class Connection<Resources extends SessionResources> implements SessionHo
   readonly #scheduler: Scheduler;
   readonly #outbound: OutboundQueue;
   readonly #abandon = new AbortController();
+  readonly #owned = new Map<symbol, Owned>();
   #gate: GateState = "new";
   #session: Session<Resources> | null = null;
   #outlet: Outlet | null = null;
@@ -101,7 +113,10 @@ export class Connection<Resources extends SessionResources> implements SessionHo
     });
     this.#outbound = new OutboundQueue({
       send: (messages) => this.#link.send(messages),
-      onRoom: () => this.#session?.resources.outputHasRoom(),
+      onRoom: () => {
+        this.#session?.resources.outputHasRoom();
+        for (const thing of this.#owned.values()) thing.outputHasRoom?.();
+      },
       onFailure: () => this.#link.close(),
     });
   }
@@ -117,6 +132,7 @@ export class Connection<Resources extends SessionResources> implements SessionHo
       this.#session.resources.setOutlet(null);
       this.#options.sessions.detach(this.#session, this);
     }
+    for (const thing of this.#owned.values()) await thing.close();
     return end;
   }
 
@@ -193,13 +209,16 @@ export class Connection<Resources extends SessionResources> implements SessionHo
     let after: (() => void) | null = null;
     const context: CallContext<Resources> = {
       resources: this.#session!.resources,
+      owned: (key, create) => this.#ownedThing(key, create),
       outlet: this.#outlet!,
       signal: this.#abandon.signal,
       log: this.#log,
       afterReply: (action) => after = action,
     };
     const succeed = (result: unknown) => {
-      this.#outbound.pushReply(encodeResult(id, result));
+      this.#outbound.pushReply(
+        result instanceof EncodedResult ? encodeLongResult(id, result) : encodeResult(id, result),
+      );
       after?.();
     };
     try {
@@ -249,6 +268,12 @@ export class Connection<Resources extends SessionResources> implements SessionHo
       },
       wants,
     };
+  }
+
+  #ownedThing<Thing extends Owned>(key: symbol, create: () => Thing): Thing {
+    let thing = this.#owned.get(key);
+    if (thing === undefined) this.#owned.set(key, thing = create());
+    return thing as Thing;
   }
 
   #fail(id: RequestId, method: string, error: unknown): void {

@@ -3,6 +3,7 @@
 import type { ProcessEvent, ProcessEventSink } from "../process/events.ts";
 import type { ProcessEnd } from "../process/process_views.ts";
 import type { EndDetailFields, ProcessClosedNotification, ProcessExitedNotification } from "../protocol/process.ts";
+import { escapeToAscii } from "../rpc/envelope.ts";
 import type { Outlet } from "./connection.ts";
 
 export class ProcessOutlet implements ProcessEventSink {
@@ -21,10 +22,9 @@ export class ProcessOutlet implements ProcessEventSink {
       case "output": {
         const { seq, stream, bytes } = event.chunk;
         // The hot path: base64 needs no escaping, so the largest part of the message is not looked at again.
-        const head = `{"method":"process/output","params":{"processId":${
-          JSON.stringify(event.processId)
-        },"seq":${seq},`;
-        this.#outlet.output([head, `"stream":"${stream}","chunk":"`, bytes.toBase64(), '"}}']);
+        const processId = escapeToAscii(JSON.stringify(event.processId));
+        const head = `{"method":"process/output","params":{"processId":${processId},"seq":${seq},"stream":"${stream}",`;
+        this.#outlet.output([head, '"chunk":"', bytes.toBase64(), '"}}']);
         return;
       }
       case "exited": {

@@ -5,16 +5,18 @@
 import { type Clock, systemClock } from "../clock.ts";
 import { environmentInfo, type HostFacts, hostFacts } from "../environment/info.ts";
 import { type Logger, silentLogger } from "../log.ts";
+import { METHODS } from "../protocol/methods.ts";
 import type { Link } from "../rpc/link.ts";
 import type { ProcessBackend } from "../process/backend.ts";
 import { LazyBackend } from "../process/lazy_backend.ts";
 import { DEFAULT_RETAINED_OUTPUT_BYTES } from "../process/limits.ts";
-import { MethodTable } from "../rpc/method_table.ts";
+import { lazily, MethodTable } from "../rpc/method_table.ts";
 import type { Authenticator } from "../transport/auth.ts";
 import { Listener, type ListenerAddress } from "../transport/listener.ts";
 import { StdioLink } from "../transport/stdio_link.ts";
 import { type CallContext, Connection } from "./connection.ts";
 import { bindEnvironmentMethods } from "./methods/environment.ts";
+import { bindFsMethods } from "./methods/bind_fs.ts";
 import { bindProcessMethods } from "./methods/process.ts";
 import { KeptProcesses } from "./kept_processes.ts";
 import { SessionRegistry } from "./sessions.ts";
@@ -77,6 +79,11 @@ class Server implements RunningServer {
     this.#info = environmentInfo(host);
     bindEnvironmentMethods(this.#methods, this.#info);
     bindProcessMethods(this.#methods);
+    bindFsMethods(this.#methods, this.#clock);
+    this.#methods.bind(
+      METHODS.httpRequest,
+      lazily(async () => (await import("./methods/http.ts")).createHttpRequest(this.#clock)),
+    );
 
     const settings: ProcessSettings = {
       backend: new LazyBackend(this.#log),

@@ -148,6 +148,13 @@ export function encodeTextFrames(
   return { messages: index - from, bytes: at };
 }
 
+/** The header of a text frame, for a payload that is written behind it. */
+export function textFrameHeader(payloadBytes: number): Uint8Array<ArrayBuffer> {
+  const header = new Uint8Array(headerBytes(payloadBytes));
+  writeHeader(header, 0, OPCODE.text, payloadBytes);
+  return header;
+}
+
 /** Bytes that surely hold the frame of this message, whatever its characters. */
 export function maxTextFrameBytes(message: OutboundMessage): number {
   return 10 + messageLength(message) * 3;

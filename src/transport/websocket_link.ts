@@ -8,9 +8,23 @@
 
 import type { Clock } from "../clock.ts";
 import { MAX_MESSAGE_BYTES } from "../protocol/limits.ts";
-import { type InboundMessage, type Link, type LinkEnd, messageLength, type OutboundMessage } from "../rpc/link.ts";
+import {
+  type AsciiParts,
+  type InboundMessage,
+  type Link,
+  type LinkEnd,
+  messageLength,
+  type OutboundMessage,
+} from "../rpc/link.ts";
 import { giveBuffer, takeBuffer } from "./byte_pool.ts";
-import { encodeFrame, encodeTextFrames, maxTextFrameBytes, OPCODE, readFrame } from "./websocket_frames.ts";
+import {
+  encodeFrame,
+  encodeTextFrames,
+  maxTextFrameBytes,
+  OPCODE,
+  readFrame,
+  textFrameHeader,
+} from "./websocket_frames.ts";
 
 /** What a socket must offer. `Deno.Conn` does. */
 export interface ByteStream {
@@ -32,6 +46,8 @@ export interface WebSocketLinkOptions {
 const MIN_READ_BYTES = 8 * 1024;
 /** Read buffer of a busy connection. Larger ones live only as long as the frame that needs them. */
 const BUSY_READ_BYTES = 256 * 1024;
+/** Messages above this are sent in pieces when they come in parts, instead of being encoded whole. */
+const LONG_MESSAGE_BYTES = 256 * 1024;
 /** Batches below this are encoded into an array of their own, above it into a pooled buffer. */
 const POOLED_SEND_BYTES = 16 * 1024;
 /**
@@ -46,6 +62,7 @@ const EMPTY = new Uint8Array(0);
 
 /** Validates. Five times slower than the other, which must only see ASCII. */
 const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const encoder = new TextEncoder();
 const asciiDecoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 export class WebSocketLink implements Link {
@@ -104,20 +121,12 @@ export class WebSocketLink implements Link {
   }
 
   async send(messages: readonly OutboundMessage[]): Promise<void> {
-    let sent = 0;
-    while (sent < messages.length) {
-      let expected = 0;
-      for (let i = sent; i < messages.length; i++) expected += messageLength(messages[i]!) + 10;
-      let buffer = expected < POOLED_SEND_BYTES ? new Uint8Array(expected) : takeBuffer(expected);
-      let encoded = encodeTextFrames(messages, sent, buffer);
-      if (encoded.messages === 0) {
-        giveBuffer(buffer);
-        buffer = new Uint8Array(maxTextFrameBytes(messages[sent]!));
-        encoded = encodeTextFrames([messages[sent]!], 0, buffer);
-      }
-      await this.#write(buffer.subarray(0, encoded.bytes));
-      giveBuffer(buffer);
-      sent += encoded.messages;
+    for (let sent = 0; sent < messages.length;) {
+      const message = messages[sent]!;
+      if (typeof message !== "string" && messageLength(message) > LONG_MESSAGE_BYTES) {
+        await this.#sendLong(message);
+        sent++;
+      } else sent += await this.#sendSome(messages, sent);
     }
   }
 
@@ -270,14 +279,51 @@ export class WebSocketLink implements Link {
 
   // ------------------------------------------------------------ writing
 
+  /** Sends as many messages from this one on as go into one buffer; their number. */
+  async #sendSome(messages: readonly OutboundMessage[], from: number): Promise<number> {
+    let expected = 0;
+    for (let i = from; i < messages.length && expected < LONG_MESSAGE_BYTES; i++) {
+      expected += messageLength(messages[i]!) + 10;
+    }
+    let buffer = expected < POOLED_SEND_BYTES ? new Uint8Array(expected) : takeBuffer(expected);
+    let encoded = encodeTextFrames(messages, from, buffer);
+    if (encoded.messages === 0) {
+      giveBuffer(buffer);
+      buffer = new Uint8Array(maxTextFrameBytes(messages[from]!));
+      encoded = encodeTextFrames([messages[from]!], 0, buffer);
+    }
+    await this.#write(buffer.subarray(0, encoded.bytes));
+    giveBuffer(buffer);
+    return encoded.messages;
+  }
+
+  /** Sends one frame piece by piece: a file of hundreds of megabytes passes through one buffer. */
+  #sendLong(parts: AsciiParts): Promise<void> {
+    return this.#exclusively(async () => {
+      await this.#writeAll(textFrameHeader(messageLength(parts)));
+      const buffer = takeBuffer(LONG_MESSAGE_BYTES);
+      for (const part of parts) {
+        for (let at = 0; at < part.length; at += buffer.length) {
+          const { written } = encoder.encodeInto(part.slice(at, at + buffer.length), buffer);
+          await this.#writeAll(buffer.subarray(0, written));
+        }
+      }
+      giveBuffer(buffer);
+    });
+  }
+
   #write(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    return this.#exclusively(() => this.#writeAll(bytes));
+  }
+
+  /** Frames must not be mixed: one writer at a time, in the order of asking. */
+  #exclusively(write: () => Promise<void>): Promise<void> {
     const previous = this.#writing;
-    const writing = (previous === null ? this.#writeAll(bytes) : previous.then(() => this.#writeAll(bytes)))
-      .finally(() => {
-        if (this.#writing !== writing) return;
-        this.#writing = null;
-        this.#flushPong();
-      });
+    const writing = (previous === null ? write() : previous.then(write)).finally(() => {
+      if (this.#writing !== writing) return;
+      this.#writing = null;
+      this.#flushPong();
+    });
     this.#writing = writing;
     return writing;
   }

@@ -29,18 +29,27 @@ interface Abilities {
   readonly ownSession: boolean;
   /** Descendants that outlive the child are found and ended. */
   readonly endsDescendants: boolean;
+  /** What a child wrote is told before its exit. `Deno.Command` tells of the two independently. */
+  readonly ordersExitAfterOutput: boolean;
 }
 
-const FULL: Abilities = { startsAnything: true, ownSession: true, endsDescendants: true };
+const EVERYTHING: Abilities = {
+  startsAnything: true,
+  ownSession: true,
+  endsDescendants: true,
+  ordersExitAfterOutput: true,
+};
+const NOTHING: Abilities = {
+  startsAnything: false,
+  ownSession: false,
+  endsDescendants: false,
+  ordersExitAfterOutput: false,
+};
 
 const BACKENDS: ReadonlyArray<{ name: string; make(): ProcessBackend; can: Abilities }> = [
-  { name: "posix", make: () => new PosixBackend(), can: FULL },
-  { name: "posix without pidfds", make: () => new PosixBackend({ exitWatch: { usePidfd: false } }), can: FULL },
-  {
-    name: "command",
-    make: () => new CommandBackend(),
-    can: { startsAnything: false, ownSession: false, endsDescendants: false },
-  },
+  { name: "posix", make: () => new PosixBackend(), can: EVERYTHING },
+  { name: "posix without pidfds", make: () => new PosixBackend({ exitWatch: { usePidfd: false } }), can: EVERYTHING },
+  { name: "command", make: () => new CommandBackend(), can: NOTHING },
 ];
 
 interface Scene {
@@ -51,7 +60,7 @@ interface Scene {
 }
 
 /** Runs the test once per backend. Whatever is still running at the end of it is ended, and must be endable. */
-function promise(
+function everyBackend(
   claim: string,
   test: (scene: Scene) => Promise<void>,
   needs: (can: Abilities) => boolean = () => true,
@@ -88,7 +97,7 @@ async function refusal(backend: ProcessBackend, request: SpawnRequest): Promise<
 
 // ---- output
 
-promise("delivers every byte of both streams, however much", async ({ backend }) => {
+everyBackend("delivers every byte of both streams, however much", async ({ backend }) => {
   const up = Array.from({ length: 400_000 }, (_, index) => `${index + 1}\n`);
   const child = await RecordedChild.run(backend, shell("seq 1 400000 & seq 400000 -1 1 >&2; wait"));
   assert.equal(await sha256(child.bytes("stdout")), await sha256(input(up.join(""))));
@@ -96,7 +105,7 @@ promise("delivers every byte of both streams, however much", async ({ backend })
   assert.ok(child.chunks.every(({ bytes }) => bytes.length > 0 && bytes.length <= MAX_OUTPUT_CHUNK_BYTES));
 });
 
-promise("does not change binary output", async ({ backend, directory }) => {
+everyBackend("does not change binary output", async ({ backend, directory }) => {
   const bytes = new Uint8Array(300_000);
   for (let offset = 0; offset < bytes.length; offset += 60_000) {
     crypto.getRandomValues(bytes.subarray(offset, offset + 60_000));
@@ -106,7 +115,7 @@ promise("does not change binary output", async ({ backend, directory }) => {
   assert.equal(await sha256(child.bytes("stdout")), await sha256(bytes));
 });
 
-promise("delivers small output at once, while the child goes on", async ({ backend, directory }) => {
+everyBackend("delivers small output at once, while the child goes on", async ({ backend, directory }) => {
   const gate = await Gate.make(directory, "gate");
   const child = await RecordedChild.start(backend, shell(`printf a; read go < ${gate.path}; printf b`));
   await child.saw("stdout", "a");
@@ -116,7 +125,7 @@ promise("delivers small output at once, while the child goes on", async ({ backe
   assert.equal(child.text("stdout"), "ab");
 });
 
-promise("reports exit before the end of output that a grandchild holds open", async ({ backend, directory }) => {
+everyBackend("reports exit before the end of output that a grandchild holds open", async ({ backend, directory }) => {
   const gate = await Gate.make(directory, "gate");
   const child = await RecordedChild.start(backend, shell(`(read go < ${gate.path}; echo late) & echo early; exit 3`));
   assert.deepEqual(await child.exit, { type: "exited", code: 3 });
@@ -126,18 +135,16 @@ promise("reports exit before the end of output that a grandchild holds open", as
   assert.equal(child.text("stdout"), "early\nlate\n");
 });
 
-promise("tells what the child wrote before it tells of its exit", async ({ backend, can }) => {
-  // `Deno.Command` learns of exits on a way of its own.
-  if (!can.ownSession) return;
+everyBackend("tells what the child wrote before it tells of its exit", async ({ backend }) => {
   for (let round = 0; round < 20; round++) {
     const child = await RecordedChild.start(backend, shell("printf last"));
     await child.exit;
     assert.equal(child.text("stdout"), "last");
     child.process.dispose();
   }
-});
+}, (can) => can.ordersExitAfterOutput);
 
-promise("makes a child wait while its output is paused, and loses nothing", async ({ backend, directory }) => {
+everyBackend("makes a child wait while its output is paused, and loses nothing", async ({ backend, directory }) => {
   const total = 8 * 1024 * 1024;
   const done = await Gate.make(directory, "done");
   const child = await RecordedChild.start(backend, shell(`head -c ${total} /dev/zero; echo finished > ${done.path}`));
@@ -158,7 +165,7 @@ promise("makes a child wait while its output is paused, and loses nothing", asyn
   assert.equal(child.bytes("stdout").length, total);
 });
 
-promise("reports an exit also while output is paused, and delivers the output later", async ({ backend }) => {
+everyBackend("reports an exit also while output is paused, and delivers the output later", async ({ backend }) => {
   const child = await RecordedChild.start(backend, shell("echo kept; exit 4"));
   child.process.pauseOutput();
   assert.deepEqual(await child.exit, { type: "exited", code: 4 });
@@ -168,7 +175,7 @@ promise("reports an exit also while output is paused, and delivers the output la
   assert.equal(child.text("stdout"), "kept\n");
 });
 
-promise("ends output at once when told to stop reading", async ({ backend }) => {
+everyBackend("ends output at once when told to stop reading", async ({ backend }) => {
   const child = await RecordedChild.start(backend, command(["yes"]));
   await child.saw("stdout", "y\n");
   child.process.stopReading();
@@ -180,18 +187,16 @@ promise("ends output at once when told to stop reading", async ({ backend }) => 
   assert.deepEqual(child.events, ["end", "exit"]);
 });
 
-promise("stops reading also what a grandchild would hold open for ever", async ({ backend }) => {
+everyBackend("stops reading also what a grandchild would hold open for ever", async ({ backend }) => {
   const child = await RecordedChild.start(backend, shell("sleep 1000 & exit 0"));
   await child.exit;
   child.process.stopReading();
   await child.end;
-  // Where descendants cannot be ended this one is harmless: it ends when the directory of the shell is gone.
-  await backend.endTrees([child.process], { graceMs: 0 });
 }, (can) => can.endsDescendants);
 
 // ---- exit
 
-promise("reports how a child ended", async ({ backend }) => {
+everyBackend("reports how a child ended", async ({ backend }) => {
   const cases: ReadonlyArray<[script: string, status: ExitStatus]> = [
     ["exit 0", { type: "exited", code: 0 }],
     ["exit 7", { type: "exited", code: 7 }],
@@ -207,7 +212,7 @@ promise("reports how a child ended", async ({ backend }) => {
   }
 });
 
-promise("keeps 40 children at a time apart", async ({ backend }) => {
+everyBackend("keeps 40 children at a time apart", async ({ backend }) => {
   const children = await Promise.all(
     Array.from({ length: 40 }, (_, index) => RecordedChild.run(backend, shell(`echo ${index}; exit ${index}`))),
   );
@@ -215,7 +220,7 @@ promise("keeps 40 children at a time apart", async ({ backend }) => {
   assert.deepEqual(seen, children.map((_, index) => [`${index}\n`, { type: "exited", code: index }]));
 });
 
-promise("says nothing more about a child that was disposed of, and still reaps it", async ({ backend }) => {
+everyBackend("says nothing more about a child that was disposed of, and still reaps it", async ({ backend }) => {
   const child = await RecordedChild.start(backend, command(["sleep", "1000"]));
   child.process.dispose();
   child.process.dispose();
@@ -228,7 +233,7 @@ promise("says nothing more about a child that was disposed of, and still reaps i
 
 // ---- input
 
-promise("keeps input of any size intact for a late reader", async ({ backend, directory }) => {
+everyBackend("keeps input of any size intact for a late reader", async ({ backend, directory }) => {
   const gate = await Gate.make(directory, "gate");
   const bytes = new Uint8Array(4 * 1024 * 1024).map((_, index) => index * 31 + (index >> 8));
   const child = await RecordedChild.start(
@@ -245,7 +250,7 @@ promise("keeps input of any size intact for a late reader", async ({ backend, di
   assert.equal(child.text("stdout").slice(0, 64), await sha256(bytes));
 });
 
-promise("ends input after everything queued, and refuses later writes", async ({ backend }) => {
+everyBackend("ends input after everything queued, and refuses later writes", async ({ backend }) => {
   const child = await RecordedChild.start(backend, command(["wc", "-c"], { io: PIPES_WITH_INPUT }));
   const writes = Array.from({ length: 16 }, () => child.process.write(new Uint8Array(100_000)));
   child.process.closeInput();
@@ -255,7 +260,7 @@ promise("ends input after everything queued, and refuses later writes", async ({
   assert.deepEqual(new Set(await Promise.all(writes)), new Set(["written"]));
 });
 
-promise("reports input as closed when the child has closed it", async ({ backend, directory }) => {
+everyBackend("reports input as closed when the child has closed it", async ({ backend, directory }) => {
   const gate = await Gate.make(directory, "gate");
   const child = await RecordedChild.start(
     backend,
@@ -268,21 +273,21 @@ promise("reports input as closed when the child has closed it", async ({ backend
   await child.exit;
 });
 
-promise("settles writes that the child never took", async ({ backend }) => {
+everyBackend("settles writes that the child never took", async ({ backend }) => {
   const child = await RecordedChild.start(backend, command(["sleep", "1000"], { io: PIPES_WITH_INPUT }));
   const write = child.process.write(new Uint8Array(1024 * 1024));
   child.process.signalGroup(9);
   assert.equal(await write, "closed");
 });
 
-promise("gives a child without input an empty one", async ({ backend }) => {
+everyBackend("gives a child without input an empty one", async ({ backend }) => {
   const child = await RecordedChild.start(backend, command(["cat"]));
   assert.equal(await child.process.write(input("x")), "closed");
   await child.end;
   assert.deepEqual(await child.exit, { type: "exited", code: 0 });
 });
 
-promise("accepts an empty write", async ({ backend }) => {
+everyBackend("accepts an empty write", async ({ backend }) => {
   const child = await RecordedChild.start(backend, command(["cat"], { io: PIPES_WITH_INPUT }));
   assert.equal(await child.process.write(new Uint8Array(0)), "written");
   child.process.closeInput();
@@ -291,7 +296,7 @@ promise("accepts an empty write", async ({ backend }) => {
 
 // ---- what the child starts with
 
-promise("gives the child exactly its environment and directory", async ({ backend, directory }) => {
+everyBackend("gives the child exactly its environment and directory", async ({ backend, directory }) => {
   const env = { ...TEST_ENV, EMPTY: "", "odd name": "ünï=code\n" };
   const child = await RecordedChild.run(backend, command(["env", "-0"], { env }));
   const seen = child.text("stdout").split("\0").filter((line) => line !== "").sort();
@@ -300,7 +305,7 @@ promise("gives the child exactly its environment and directory", async ({ backen
   assert.equal(where.text("stdout"), `${await Deno.realPath(directory)}\n`);
 });
 
-promise("looks programs up on the PATH of the child", async ({ backend, directory }) => {
+everyBackend("looks programs up on the PATH of the child", async ({ backend, directory }) => {
   await Deno.mkdir(`${directory}/tools`);
   await Deno.mkdir(`${directory}/decoy/hello`, { recursive: true });
   await Deno.writeTextFile(`${directory}/tools/hello`, "#!/bin/sh\necho found\n", { mode: 0o755 });
@@ -314,7 +319,7 @@ promise("looks programs up on the PATH of the child", async ({ backend, director
   assert.deepEqual([withoutPath.text("stdout"), await withoutPath.exit], ["", { type: "exited", code: 0 }]);
 });
 
-promise("gives the child default signals, none of them blocked", async ({ backend }) => {
+everyBackend("gives the child default signals, none of them blocked", async ({ backend }) => {
   const child = await RecordedChild.run(backend, command(["cat", "/proc/self/status"]));
   const mask = (name: string) => BigInt(`0x${new RegExp(`${name}:\\s+(\\w+)`).exec(child.text("stdout"))![1]}`);
   // Signals 32 and 33 are the C library's own; it ignores them in every child.
@@ -322,7 +327,7 @@ promise("gives the child default signals, none of them blocked", async ({ backen
   assert.equal(mask("SigBlk"), 0n);
 });
 
-promise("says in the system's words why a program cannot be started", async ({ backend, directory }) => {
+everyBackend("says in the system's words why a program cannot be started", async ({ backend, directory }) => {
   await Deno.writeTextFile(`${directory}/file`, "");
   await Deno.writeTextFile(`${directory}/locked`, "", { mode: 0o644 });
   const cases: ReadonlyArray<[request: SpawnRequest, message: string]> = [
@@ -339,7 +344,7 @@ promise("says in the system's words why a program cannot be started", async ({ b
   for (const [request, message] of cases) assert.equal(await refusal(backend, request), message, `${request.argv}`);
 });
 
-promise("refuses NUL bytes by name", async ({ backend }) => {
+everyBackend("refuses NUL bytes by name", async ({ backend }) => {
   const cases: ReadonlyArray<[request: SpawnRequest, what: string]> = [
     [command(["tr\0ue"]), "argument 0"],
     [command(["true", "a\0b"]), "argument 1"],
@@ -354,24 +359,24 @@ promise("refuses NUL bytes by name", async ({ backend }) => {
   }
 });
 
-promise("refuses to start anything once closed", async ({ backend }) => {
+everyBackend("refuses to start anything once closed", async ({ backend }) => {
   await backend.close({ graceMs: 0 });
   assert.match(await refusal(backend, command(["true"])), /shutting down/);
 });
 
-promise("refuses what it cannot do instead of doing something else", async ({ backend }) => {
+everyBackend("refuses what it cannot do instead of doing something else", async ({ backend }) => {
   assert.match(await refusal(backend, command(["true"], { io: TERMINAL })), /terminals are not supported/);
   assert.match(await refusal(backend, command(["true"], { arg0: "other" })), /arg0 is not supported/);
   const latin1 = new Uint8Array([0x2f, 0xe9]);
   assert.match(await refusal(backend, command(["true"], { cwd: latin1 })), /not valid UTF-8/);
 }, (can) => !can.startsAnything);
 
-promise("tells a child another name for itself", async ({ backend }) => {
+everyBackend("tells a child another name for itself", async ({ backend }) => {
   const child = await RecordedChild.run(backend, command(["cat", "/proc/self/cmdline"], { arg0: "another name" }));
   assert.equal(child.text("stdout"), "another name\0/proc/self/cmdline\0");
 }, (can) => can.startsAnything);
 
-promise("starts a child in a directory whose name is not UTF-8", async ({ backend, directory }) => {
+everyBackend("starts a child in a directory whose name is not UTF-8", async ({ backend, directory }) => {
   const made = await RecordedChild.run(backend, shell(`mkdir "$(printf 'caf\\351')"`, { cwd: directory }));
   assert.deepEqual(await made.exit, { type: "exited", code: 0 });
   const path = new Uint8Array([...input(`${await Deno.realPath(directory)}/caf`), 0xe9]);
@@ -381,7 +386,7 @@ promise("starts a child in a directory whose name is not UTF-8", async ({ backen
 
 // ---- sessions and signals
 
-promise("makes the child leader of its own session and group", async ({ backend }) => {
+everyBackend("makes the child leader of its own session and group", async ({ backend }) => {
   for (const io of [PIPES_WITH_INPUT, TERMINAL]) {
     const child = await RecordedChild.run(backend, command(["cat", "/proc/self/stat"], { io }));
     const fields = child.text(io.type === "pty" ? "pty" : "stdout").split(") ")[1]!.split(" ");
@@ -391,7 +396,7 @@ promise("makes the child leader of its own session and group", async ({ backend 
   }
 }, ofSessions);
 
-promise("signals the whole group", async ({ backend }) => {
+everyBackend("signals the whole group", async ({ backend }) => {
   const child = await RecordedChild.start(backend, shell("sleep 1000 & sleep 1000 & echo ready; wait"));
   await child.saw("stdout", "ready");
   assert.equal(child.process.signalGroup(15), true);
@@ -401,7 +406,7 @@ promise("signals the whole group", async ({ backend }) => {
   await eventually("nobody is left in the group", () => !child.process.signalGroup(15));
 }, ofSessions);
 
-promise("reaches members of the group that outlive its leader", async ({ backend }) => {
+everyBackend("reaches members of the group that outlive its leader", async ({ backend }) => {
   const child = await RecordedChild.start(backend, shell("sleep 1000 & exit 0"));
   await child.exit;
   assert.equal(child.process.signalGroup(9), true);
@@ -411,7 +416,7 @@ promise("reaches members of the group that outlive its leader", async ({ backend
   assert.equal(child.process.signalGroup(9), false);
 }, ofSessions);
 
-promise("signals a child and reports when there is none", async ({ backend }) => {
+everyBackend("signals a child and reports when there is none", async ({ backend }) => {
   const child = await RecordedChild.start(
     backend,
     shell("trap 'echo caught; exit 5' INT; echo ready; while :; do sleep 0.01; done"),
@@ -424,7 +429,7 @@ promise("signals a child and reports when there is none", async ({ backend }) =>
   await eventually("nobody is left", () => !child.process.signalGroup(2));
 });
 
-promise("ends a child that ignores SIGTERM after the grace", async ({ backend }) => {
+everyBackend("ends a child that ignores SIGTERM after the grace", async ({ backend }) => {
   const child = await RecordedChild.start(backend, shell("trap '' TERM; echo ready; while :; do sleep 0.01; done"));
   await child.saw("stdout", "ready");
   const report = await backend.endTrees([child.process], { graceMs: 50 });
@@ -433,7 +438,7 @@ promise("ends a child that ignores SIGTERM after the grace", async ({ backend })
   assert.deepEqual(await child.exit, { type: "signaled", signal: 9 });
 });
 
-promise("lets a child end by itself within the grace", async ({ backend }) => {
+everyBackend("lets a child end by itself within the grace", async ({ backend }) => {
   const child = await RecordedChild.start(
     backend,
     shell("trap 'exit 6' TERM; echo ready; while :; do sleep 0.01; done"),
@@ -445,12 +450,12 @@ promise("lets a child end by itself within the grace", async ({ backend }) => {
 
 // ---- terminals
 
-promise("gives a terminal of the size asked for", async ({ backend }) => {
+everyBackend("gives a terminal of the size asked for", async ({ backend }) => {
   const child = await RecordedChild.run(backend, shell("tty; stty size", { io: { type: "pty", rows: 24, cols: 80 } }));
   assert.match(child.text("pty"), /^\/dev\/pts\/\d+\r\n24 80\r\n$/);
 }, onTerminals);
 
-promise("resizes a terminal and tells the foreground", async ({ backend }) => {
+everyBackend("resizes a terminal and tells the foreground", async ({ backend }) => {
   const script = "trap 'stty size; exit' WINCH; sleep 1000 & echo ready; wait";
   const child = await RecordedChild.start(backend, command(["bash", "-c", script], { io: TERMINAL }));
   await child.saw("pty", "ready");
@@ -462,14 +467,14 @@ promise("resizes a terminal and tells the foreground", async ({ backend }) => {
   child.process.resize({ rows: 1, cols: 1 });
 }, onTerminals);
 
-promise("interrupts the foreground by Ctrl-C", async ({ backend }) => {
+everyBackend("interrupts the foreground by Ctrl-C", async ({ backend }) => {
   const child = await RecordedChild.start(backend, shell("echo ready; exec sleep 1000", { io: TERMINAL }));
   await child.saw("pty", "ready");
   assert.equal(await child.process.write(input("\x03")), "written");
   assert.deepEqual(await child.exit, { type: "signaled", signal: 2 });
 }, onTerminals);
 
-promise("ends a terminal's input by Ctrl-D, and echoes what is typed", async ({ backend }) => {
+everyBackend("ends a terminal's input by Ctrl-D, and echoes what is typed", async ({ backend }) => {
   const child = await RecordedChild.start(backend, command(["cat"], { io: TERMINAL }));
   await child.process.write(input("typed\n\x04"));
   child.process.closeInput();
@@ -479,7 +484,7 @@ promise("ends a terminal's input by Ctrl-D, and echoes what is typed", async ({ 
   assert.equal(await child.process.write(input("x")), "closed");
 }, onTerminals);
 
-promise("gives an interactive shell its job control", async ({ backend }) => {
+everyBackend("gives an interactive shell its job control", async ({ backend }) => {
   const request = command(["bash", "--norc", "--noprofile", "-i"], { io: TERMINAL, env: { ...TEST_ENV, PS1: "> " } });
   const child = await RecordedChild.start(backend, request);
   await child.process.write(input("sleep 1000 & jobs\nkill %1; wait; echo all $((40 + 2))\nexit 8\n"));
@@ -489,17 +494,21 @@ promise("gives an interactive shell its job control", async ({ backend }) => {
   assert.doesNotMatch(child.text("pty"), /job control/);
 }, onTerminals);
 
-promise("keeps a terminal readable for a child that closes it and opens it again", async ({ backend, directory }) => {
-  const gate = await Gate.make(directory, "gate");
-  const script = `echo one; exec < /dev/null > /dev/null 2>&1; read go < ${gate.path}; echo two > /dev/tty`;
-  const child = await RecordedChild.start(backend, shell(script, { io: TERMINAL }));
-  await child.saw("pty", "one");
-  await gate.open();
-  await child.end;
-  assert.equal(child.text("pty"), "one\r\ntwo\r\n");
-}, onTerminals);
+everyBackend(
+  "keeps a terminal readable for a child that closes it and opens it again",
+  async ({ backend, directory }) => {
+    const gate = await Gate.make(directory, "gate");
+    const script = `echo one; exec < /dev/null > /dev/null 2>&1; read go < ${gate.path}; echo two > /dev/tty`;
+    const child = await RecordedChild.start(backend, shell(script, { io: TERMINAL }));
+    await child.saw("pty", "one");
+    await gate.open();
+    await child.end;
+    assert.equal(child.text("pty"), "one\r\ntwo\r\n");
+  },
+  onTerminals,
+);
 
-promise("delivers all of a terminal's output, also past the exit and a pause", async ({ backend }) => {
+everyBackend("delivers all of a terminal's output, also past the exit and a pause", async ({ backend }) => {
   const expected = Array.from({ length: 30_000 }, (_, index) => `${index + 1}\r\n`).join("");
   const whole = await RecordedChild.run(backend, command(["seq", "1", "30000"], { io: TERMINAL }));
   assert.equal(await sha256(whole.bytes("pty")), await sha256(input(expected)));
@@ -512,7 +521,7 @@ promise("delivers all of a terminal's output, also past the exit and a pause", a
   assert.equal(paused.text("pty"), expected.slice(0, expected.indexOf("501\r\n")));
 }, onTerminals);
 
-promise("keeps a terminal's input intact for a late reader", async ({ backend, directory }) => {
+everyBackend("keeps a terminal's input intact for a late reader", async ({ backend, directory }) => {
   const gate = await Gate.make(directory, "gate");
   const bytes = new Uint8Array(1024 * 1024).map((_, index) => index * 7 + (index >> 8));
   const script = `stty raw -echo; echo ready; read go < ${gate.path}; head -c ${bytes.length} | sha256sum`;
@@ -526,7 +535,7 @@ promise("keeps a terminal's input intact for a late reader", async ({ backend, d
   assert.ok(child.text("pty").includes(await sha256(bytes)));
 }, onTerminals);
 
-promise("hangs a terminal up when told to stop reading", async ({ backend }) => {
+everyBackend("hangs a terminal up when told to stop reading", async ({ backend }) => {
   const child = await RecordedChild.start(backend, shell("echo ready; exec sleep 1000", { io: TERMINAL }));
   await child.saw("pty", "ready");
   child.process.stopReading();

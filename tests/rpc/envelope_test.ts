@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import {
   decodeMessage,
+  EncodedResult,
   encodeError,
+  encodeLongResult,
   encodeNotification,
   encodeRequest,
   encodeResult,
@@ -118,4 +120,12 @@ Deno.test("messages are encoded without a jsonrpc member and read back the same"
     '{"id":"x","error":{"code":-32600,"message":"say \\"no\\""}}',
   ]);
   for (const text of texts) assert.notEqual(decodeMessage(text).type, "malformed", text);
+});
+
+Deno.test("encodeLongResult() gives ASCII parts that read back as the same id and result", () => {
+  const name = JSON.stringify("\u00fc\ud83d\ude00");
+  const text = encodeLongResult(id(name), new EncodedResult(['{"data":"', "QUJD", '"}'])).join("");
+  // deno-lint-ignore no-control-regex
+  assert.match(text, /^[\x00-\x7f]*$/);
+  assert.deepEqual(decodeMessage(text), { type: "result", id: name, result: { data: "QUJD" } });
 });

@@ -202,6 +202,21 @@ Deno.test("WebSocketLink sends messages in order over short writes and answers p
   await assert.rejects(link.send(["late"]));
 });
 
+Deno.test("WebSocketLink sends a message in parts as one frame, long or short", async () => {
+  const { peer, link } = open();
+  const { end } = collect(link);
+  const part = "p".repeat(300_001);
+  await link.send(["a", ["b", "c"], [part, "", part, "!"], "d"]);
+  const expected = 2 * part.length + 1;
+  assert.deepEqual(peer.written.slice(0, 7), [0x81, 1, 97, 0x81, 2, 98, 99]);
+  assert.deepEqual(peer.written.slice(7, 9), [0x81, 127]);
+  assert.equal(new DataView(Uint8Array.from(peer.written.slice(9, 17)).buffer).getBigUint64(0), BigInt(expected));
+  assert.equal(new TextDecoder().decode(Uint8Array.from(peer.written.slice(17, 17 + expected))), part + part + "!");
+  assert.deepEqual(peer.written.slice(17 + expected), [0x81, 1, 100]);
+  peer.push(null);
+  await end;
+});
+
 Deno.test("WebSocketLink pings at its interval and drops a peer that stays silent", async () => {
   const { peer, clock, link } = open();
   const { end } = collect(link);

@@ -1,0 +1,160 @@
+/**
+ * `fs/writeFile` with `atomic`: the content is written to a file beside, brought to the device and then given the name.
+ *
+ * Whoever opens the path sees the old content or the new one, also after a crash. Mode and owner are kept; access
+ * control lists and extended attributes are not. Because the name gets a new inode, other hard links would keep the old
+ * content: that is refused unless the caller wants it. A link is followed to the name it stands for.
+ */
+
+import { invalidRequest } from "../errors.ts";
+import type { ByteString } from "../os/byte_string.ts";
+import { EEXIST, EISDIR, ENOENT } from "../os/errno.ts";
+import {
+  AT_SYMLINK_NOFOLLOW,
+  chmodFd,
+  chownFd,
+  closeFd,
+  mayWriteAt,
+  O_CREAT,
+  O_EXCL,
+  O_NOFOLLOW,
+  O_NONBLOCK,
+  O_RDONLY,
+  O_WRONLY,
+  openAt,
+  renameAt,
+  unlinkAt,
+} from "../os/file_calls.ts";
+import { type FileStat, S_IFDIR, S_IFREG, statAt, statFd } from "../os/file_stat.ts";
+import type { ContentDigest } from "../protocol/fs.ts";
+import { toBytePath } from "./byte_path.ts";
+import { syncToDevice, writeAll } from "./content.ts";
+import type { WriteFileRequest } from "./file_system.ts";
+import { Expectation } from "./if_match.ts";
+import type { IoContext } from "./io_context.ts";
+import { ContentMismatchError, must, notAFile, OsError } from "./map_error.ts";
+import { renameToFree } from "./names.ts";
+import { locate, type Location } from "./open_path.ts";
+
+export async function writeAtomically(io: IoContext, request: WriteFileRequest): Promise<void> {
+  const target = locate(toBytePath(request.path), request);
+  let expectation: Expectation | undefined;
+  try {
+    const existing = inspect(target, request);
+    if (request.ifMatch !== null && request.ifMatch !== "absent") {
+      expectation = await expect(io, target, request.ifMatch);
+    }
+    const temporary = await writeBeside(io, target, request, existing);
+    try {
+      await commit(target, temporary, request, expectation);
+    } catch (error) {
+      unlinkAt(target.directory, temporary);
+      throw error;
+    }
+    await syncDirectory(io, target.directory);
+  } finally {
+    if (expectation !== undefined) closeFd(expectation.fd);
+    closeFd(target.directory);
+  }
+}
+
+/** What is there now, if it may be replaced; null when nothing is. */
+function inspect({ directory, name }: Location, { ifMatch, breakHardLinks }: WriteFileRequest): FileStat | null {
+  const stat = statAt(directory, name, AT_SYMLINK_NOFOLLOW);
+  if (stat === -ENOENT) {
+    if (ifMatch !== null && ifMatch !== "absent") throw new ContentMismatchError(ifMatch, "does not exist");
+    return null;
+  }
+  const existing = must(stat);
+  if (ifMatch === "absent") throw new ContentMismatchError(ifMatch, "exists");
+  if (existing.type === S_IFDIR) throw new OsError(EISDIR);
+  if (existing.type !== S_IFREG) throw notAFile(name);
+  if (existing.links > 1 && !breakHardLinks) {
+    throw invalidRequest(
+      `Cannot write atomically: the file has ${existing.links} hard links, which only breakHardLinks may separate`,
+    );
+  }
+  // A file that may not be written is not to be replaced either, though its directory would allow it.
+  must(mayWriteAt(directory, name));
+  return existing;
+}
+
+async function expect(io: IoContext, { directory, name }: Location, digest: ContentDigest): Promise<Expectation> {
+  const fd = openAt(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (fd === -ENOENT) throw new ContentMismatchError(digest, "does not exist");
+  must(fd);
+  try {
+    return await Expectation.match(io, fd, digest);
+  } catch (error) {
+    closeFd(fd);
+    throw error;
+  }
+}
+
+/** A complete, synced file in the same directory, with the right mode and owner. Returns its name. */
+async function writeBeside(
+  io: IoContext,
+  { directory }: Location,
+  request: WriteFileRequest,
+  existing: FileStat | null,
+): Promise<ByteString> {
+  const name = `.exec-server-${crypto.randomUUID()}.tmp` as ByteString;
+  // Nobody else may look into it before it has the mode that the content is meant for.
+  const mode = existing === null && request.mode === null ? 0o666 : 0o600;
+  const fd = must(openAt(directory, name, O_WRONLY | O_CREAT | O_EXCL, mode));
+  let isOpen = true;
+  try {
+    await writeAll(io, fd, request.data, 0);
+    if (existing !== null) keepOwner(fd, existing);
+    // After the owner, because changing that one takes set-id bits away.
+    const finalMode = request.mode ?? existing?.mode;
+    if (finalMode !== undefined) must(chmodFd(fd, finalMode));
+    await syncToDevice(io, fd);
+    isOpen = false;
+    must(closeFd(fd));
+    return name;
+  } catch (error) {
+    if (isOpen) closeFd(fd);
+    unlinkAt(directory, name);
+    throw error;
+  }
+}
+
+function keepOwner(fd: number, { uid, gid }: FileStat): void {
+  const own = must(statFd(fd));
+  if (own.uid !== uid || own.gid !== gid) must(chownFd(fd, uid, gid));
+}
+
+/** Gives the new file the name, if everything still is as it was found. Nothing of ours comes between look and rename. */
+async function commit(
+  { directory, name }: Location,
+  temporary: ByteString,
+  request: WriteFileRequest,
+  expectation: Expectation | undefined,
+): Promise<void> {
+  const from = { directory, path: temporary };
+  const to = { directory, path: name };
+  if (request.ifMatch === "absent") {
+    const failure = renameToFree(from, to);
+    if (failure === -EEXIST) throw new ContentMismatchError("absent", "exists");
+    must(failure);
+    return;
+  }
+  if (expectation !== undefined) {
+    await expectation.lock();
+    const look = () => statAt(directory, name, AT_SYMLINK_NOFOLLOW);
+    for (let now = look(); !expectation.isMet(now); now = look()) await expectation.matchAgain(now);
+  }
+  inspect({ directory, name }, request);
+  must(renameAt(from, to));
+}
+
+/** So that the new name survives a crash, too. */
+async function syncDirectory(io: IoContext, directory: number): Promise<void> {
+  try {
+    await syncToDevice(io, directory);
+  } catch {
+    // A directory that may not be read cannot be synced. The file is complete either way: at worst its old content is
+    // back after a crash, which an error now would not change.
+  }
+}

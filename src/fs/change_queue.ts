@@ -1,0 +1,124 @@
+/**
+ * Changes of one watch on their way to the client: gathered for a moment, merged by path, bounded.
+ *
+ * What became of a path is told once per notification, not every step. When more paths wait than there is room for, or
+ * events were lost before they came here, the client is told to look for itself instead: an overflow replaces
+ * everything that waits.
+ */
+
+import type { Clock } from "../clock.ts";
+import type { ByteString } from "../os/byte_string.ts";
+import type { FsChange } from "../protocol/fs.ts";
+import { uriOf } from "./byte_path.ts";
+import { MAX_CHANGES_PER_NOTIFICATION, MAX_PENDING_CHANGES } from "./limits.ts";
+
+export interface ChangeQueueOptions {
+  readonly clock: Clock;
+  readonly debounceMs: number;
+  /** What an overflow is told of. */
+  readonly root: ByteString;
+  readonly maxPending?: number;
+  /** Whether the connection takes more for now; when it does again, `resume` is called. */
+  hasRoom(): boolean;
+  send(changes: FsChange[]): void;
+}
+
+type PathChange = "created" | "modified" | "removed";
+
+export class ChangeQueue {
+  readonly #options: ChangeQueueOptions;
+  readonly #maxPending: number;
+  readonly #pending = new Map<ByteString, PathChange>();
+  readonly #unwatched = new Set<ByteString>();
+  #hasOverflowed = false;
+  #cancelTimer: (() => void) | null = null;
+  #isClosed = false;
+
+  constructor(options: ChangeQueueOptions) {
+    this.#options = options;
+    this.#maxPending = options.maxPending ?? MAX_PENDING_CHANGES;
+  }
+
+  add(path: ByteString, change: PathChange): void {
+    // After an overflow the client looks at everything, and it has not been told to yet.
+    if (this.#isClosed || this.#hasOverflowed) return;
+    const earlier = this.#pending.get(path);
+    if (earlier === undefined && this.#isFull) return this.overflow();
+    this.#pending.set(path, merge(earlier, change));
+    this.#schedule();
+  }
+
+  /** Changes below this directory will not be told. */
+  addUnwatched(directory: ByteString): void {
+    if (this.#isClosed) return;
+    if (this.#isFull) this.overflow();
+    this.#unwatched.add(directory);
+    this.#schedule();
+  }
+
+  overflow(): void {
+    if (this.#isClosed) return;
+    this.#pending.clear();
+    this.#hasOverflowed = true;
+    this.#schedule();
+  }
+
+  /** The connection has room again. */
+  resume(): void {
+    if (this.#cancelTimer === null) this.#flush();
+  }
+
+  /** Nothing more is sent. */
+  close(): void {
+    this.#isClosed = true;
+    this.#cancelTimer?.();
+    this.#pending.clear();
+    this.#unwatched.clear();
+  }
+
+  get #isFull(): boolean {
+    return this.#pending.size + this.#unwatched.size >= this.#maxPending;
+  }
+
+  /** From the first change on, so that a file written without a pause is told of, too. */
+  #schedule(): void {
+    this.#cancelTimer ??= this.#options.clock.setTimer(this.#options.debounceMs, () => {
+      this.#cancelTimer = null;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    while (!this.#isClosed && this.#options.hasRoom()) {
+      const changes = this.#take();
+      if (changes.length === 0) return;
+      this.#options.send(changes);
+    }
+  }
+
+  #take(): FsChange[] {
+    if (this.#hasOverflowed) {
+      this.#hasOverflowed = false;
+      return [{ path: uriOf(this.#options.root), kind: "overflow" }];
+    }
+    const changes: FsChange[] = [];
+    for (const [path, kind] of this.#pending) {
+      if (changes.length === MAX_CHANGES_PER_NOTIFICATION) return changes;
+      changes.push({ path: uriOf(path), kind });
+      this.#pending.delete(path);
+    }
+    for (const path of this.#unwatched) {
+      if (changes.length === MAX_CHANGES_PER_NOTIFICATION) return changes;
+      changes.push({ path: uriOf(path), kind: "unwatched" });
+      this.#unwatched.delete(path);
+    }
+    return changes;
+  }
+}
+
+/** What two changes of a path come to. */
+function merge(earlier: PathChange | undefined, later: PathChange): PathChange {
+  if (earlier === undefined || later === "removed") return later;
+  // It is new to the client still; or it was there, was gone, and is there again.
+  return earlier === "created" ? "created" : "modified";
+}

@@ -1,0 +1,116 @@
+/**
+ * The content of open files, in and out, without ever making the event loop wait for a device.
+ *
+ * What is in memory is read at once; for the rest a thread waits. Writes go to memory, which is quick unless they are
+ * large or memory is short of clean pages, so large ones are left to a thread as well.
+ */
+
+import type { ByteString } from "../os/byte_string.ts";
+import { EAGAIN } from "../os/errno.ts";
+import { closeFd, O_NOCTTY, O_NONBLOCK, O_RDONLY } from "../os/file_calls.ts";
+import { readAt, readAtOnPool, ReadTarget, syncOnPool, writeAt, writeAtOnPool } from "../os/file_content.ts";
+import { type FileStat, S_IFREG, statFd } from "../os/file_stat.ts";
+import { allocate } from "../os/libc.ts";
+import type { ByteSink } from "./file_system.ts";
+import type { IoContext } from "./io_context.ts";
+import { PIECE_BYTES, SMALL_READ_BYTES, SMALL_WRITE_BYTES, WRITE_CHUNK_BYTES } from "./limits.ts";
+import { EIO, ENXIO, must, notAFile, OsError } from "./map_error.ts";
+import { mustBeLinkFree, openPath } from "./open_path.ts";
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+export interface OpenedFile {
+  readonly fd: number;
+  readonly stat: FileStat;
+}
+
+/** Opens a regular file. Never waits, whatever the path leads to: a fifo or device is opened without waiting and refused. */
+export function openRegular(
+  path: ByteString,
+  options: { followSymlinks: boolean; flags?: number; mode?: number },
+): OpenedFile {
+  const fd = openPath(path, (options.flags ?? O_RDONLY) | O_NONBLOCK | O_NOCTTY, options);
+  // A socket, a device without a driver, or a fifo that nobody reads.
+  if (fd === -ENXIO) throw notAFile(path);
+  if (options.followSymlinks) must(fd);
+  else mustBeLinkFree(fd);
+  try {
+    const stat = must(statFd(fd));
+    if (stat.type !== S_IFREG) throw notAFile(path);
+    return { fd, stat };
+  } catch (error) {
+    closeFd(fd);
+    throw error;
+  }
+}
+
+/** Bytes read into `part` of the target without waiting, 0 at the end; null when a thread has to wait for them. */
+export function readNow(fd: number, target: ReadTarget, part: Bytes, offset: number): number | null {
+  const count = target.readNow(fd, part, offset);
+  if (count >= 0) return count;
+  if (count === -EAGAIN || part.length > SMALL_READ_BYTES) return null;
+  // The filesystem cannot tell (tmpfs, overlayfs, procfs …): for so little, asking a thread takes longer than reading.
+  return must(readAt(fd, part, offset));
+}
+
+/** Waits for a device on another thread. */
+export async function readOnPool(io: IoContext, fd: number, part: Bytes, offset: number): Promise<number> {
+  const count = await io.lane.run(() => readAtOnPool(fd, part, offset));
+  // The reason of a failure over there cannot be had, and what failed does so again at once.
+  return count >= 0 ? count : must(readAt(fd, part, offset));
+}
+
+export interface PieceOptions {
+  readonly offset: number;
+  /** Not more than this in all. */
+  readonly maxBytes: number;
+  /** A multiple of 3. */
+  readonly pieceBytes?: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Hands the content to the sink until the end, in full pieces but for the last. Returns how much it was. */
+export async function readPieces(io: IoContext, fd: number, sink: ByteSink, options: PieceOptions): Promise<number> {
+  const { offset, maxBytes, pieceBytes = PIECE_BYTES, signal } = options;
+  const target = new ReadTarget(allocate(pieceBytes));
+  const slice = io.pacer.slice(signal);
+  let total = 0;
+  let filled = 0;
+  while (total < maxBytes) {
+    const part = target.bytes.subarray(filled, filled + Math.min(pieceBytes - filled, maxBytes - total));
+    const count = readNow(fd, target, part, offset + total) ?? await readOnPool(io, fd, part, offset + total);
+    if (count === 0) break;
+    total += count;
+    filled += count;
+    if (filled === pieceBytes) {
+      sink(target.bytes);
+      filled = 0;
+    }
+    if (slice.isOver) await slice.rest();
+  }
+  if (filled > 0) sink(target.bytes.subarray(0, filled));
+  return total;
+}
+
+export async function writeAll(io: IoContext, fd: number, bytes: Bytes, offset: number): Promise<void> {
+  for (let written = 0; written < bytes.length;) {
+    const part = bytes.subarray(written, written + WRITE_CHUNK_BYTES);
+    const count = part.length <= SMALL_WRITE_BYTES
+      ? must(writeAt(fd, part, offset + written))
+      : await writeOnPool(io, fd, part, offset + written);
+    if (count === 0) throw new OsError(EIO); // Cannot happen to a regular file; it would loop for ever.
+    written += count;
+  }
+}
+
+async function writeOnPool(io: IoContext, fd: number, part: Bytes, offset: number): Promise<number> {
+  const count = await io.lane.run(() => writeAtOnPool(fd, part, offset));
+  // Writing the same bytes to the same place again does no harm, and tells why it failed.
+  return count >= 0 ? count : must(writeAt(fd, part, offset));
+}
+
+/** Resolves when the content is on the device. */
+export async function syncToDevice(io: IoContext, fd: number): Promise<void> {
+  // The kernel reports a lost write once, to the thread that asked: what it was is not known here.
+  if (await io.lane.run(() => syncOnPool(fd)) !== 0) throw new OsError(EIO);
+}

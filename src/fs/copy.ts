@@ -1,0 +1,183 @@
+/**
+ * `fs/copy`: one file, one link, or a tree.
+ *
+ * Links are copied as links. A single file follows a link at its destination, as writing does; inside a tree nothing is
+ * followed on either side, so that a link swapped in on the way leads nowhere.
+ */
+
+import { type DomainError, invalidRequest } from "../errors.ts";
+import type { ByteString } from "../os/byte_string.ts";
+import { EEXIST, ELOOP, ENOTDIR } from "../os/errno.ts";
+import {
+  AT_FDCWD,
+  AT_SYMLINK_NOFOLLOW,
+  closeFd,
+  makeDirectoryAt,
+  O_DIRECTORY,
+  O_RDONLY,
+  openAt,
+  type Place,
+  readLinkAt,
+  symlinkAt,
+} from "../os/file_calls.ts";
+import { type FileStat, S_IFDIR, S_IFLNK, S_IFREG, statAt, statFd } from "../os/file_stat.ts";
+import { parentOf, ROOT, toBytePath } from "./byte_path.ts";
+import { copyFile } from "./copy_file.ts";
+import { createWithParents } from "./directories.ts";
+import { allRecords, type DirectoryRecord } from "./directory_reader.ts";
+import { DirectoryStack, openChildDirectory } from "./directory_stack.ts";
+import type { CopyRequest } from "./file_system.ts";
+import type { IoContext } from "./io_context.ts";
+import { must, OsError } from "./map_error.ts";
+
+export async function copy(io: IoContext, request: CopyRequest, signal?: AbortSignal): Promise<void> {
+  const from: Place = { directory: AT_FDCWD, path: toBytePath(request.sourcePath) };
+  const to: Place = { directory: AT_FDCWD, path: toBytePath(request.destinationPath) };
+  const stat = must(statAt(AT_FDCWD, from.path, AT_SYMLINK_NOFOLLOW));
+  if (stat.type === S_IFLNK) return copyLink(from, to);
+  if (stat.type === S_IFREG) return await copyFile(io, from, to, { mayFollow: true, signal });
+  if (stat.type !== S_IFDIR) throw isSpecial();
+  if (!request.recursive) throw invalidRequest("fs/copy requires recursive: true when sourcePath is a directory");
+  await copyTree(io, from.path, to.path, signal);
+}
+
+function isSpecial(): DomainError {
+  return invalidRequest("fs/copy only supports regular files, directories, and symlinks");
+}
+
+function isInsideItself(): DomainError {
+  return invalidRequest("fs/copy cannot copy a directory to itself or one of its descendants");
+}
+
+function copyLink(from: Place, to: Place): void {
+  const target: ByteString = must(readLinkAt(from.directory, from.path));
+  must(symlinkAt(target, to));
+}
+
+async function copyTree(io: IoContext, from: ByteString, to: ByteString, signal?: AbortSignal): Promise<void> {
+  const source = new DirectoryStack(must(openChildDirectory(AT_FDCWD, from)));
+  let destination: DirectoryStack | undefined;
+  try {
+    const stat = must(statFd(source.current));
+    if (leadsThrough(to, stat.identity)) throw isInsideItself();
+    destination = new DirectoryStack(openDestination(to, stat));
+    await new TreeCopy(io, source, destination, signal).run();
+  } finally {
+    source.close();
+    destination?.close();
+  }
+}
+
+/** Whether a path, or the nearest directory above it that exists, lies in or is the directory with this identity. */
+function leadsThrough(path: ByteString, identity: string): boolean {
+  let existing = path;
+  while (typeof statAt(AT_FDCWD, existing) === "number" && existing !== ROOT) existing = parentOf(existing);
+  let fd = openAt(AT_FDCWD, existing, O_RDONLY | O_DIRECTORY);
+  let below: string | undefined;
+  while (fd >= 0) {
+    const stat = statFd(fd);
+    const own = typeof stat === "number" ? undefined : stat.identity;
+    const parent = own === identity || own === below ? -1 : openAt(fd, ".." as ByteString, O_RDONLY | O_DIRECTORY);
+    closeFd(fd);
+    if (own === identity) return true;
+    below = own;
+    fd = parent;
+  }
+  return false;
+}
+
+/** New directories get the permissions of what they are copied from; the owner's stay, or nothing could be put in. */
+function directoryMode(stat: FileStat): number {
+  return (stat.mode & 0o777) | 0o700;
+}
+
+function openDestination(path: ByteString, source: FileStat): number {
+  createWithParents(parentOf(path));
+  const made = makeDirectoryAt(AT_FDCWD, path, directoryMode(source));
+  const fd = openAt(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
+  if (fd < 0) throw new OsError(made < 0 ? -made : -fd);
+  return fd;
+}
+
+class TreeCopy {
+  readonly #io: IoContext;
+  readonly #source: DirectoryStack;
+  readonly #destination: DirectoryStack;
+  readonly #signal: AbortSignal | undefined;
+  /** Of the destination: should the tree contain it after all, then this is where the copying would never end. */
+  readonly #destinationIdentity: string;
+
+  constructor(io: IoContext, source: DirectoryStack, destination: DirectoryStack, signal: AbortSignal | undefined) {
+    this.#io = io;
+    this.#source = source;
+    this.#destination = destination;
+    this.#signal = signal;
+    this.#destinationIdentity = must(statFd(destination.current)).identity;
+  }
+
+  async run(): Promise<void> {
+    /** By level: names of directories still to be copied. */
+    const levels: ByteString[][] = [await this.#copyFiles()];
+    for (let names = levels.at(-1); names !== undefined; names = levels.at(-1)) {
+      const name = names.pop();
+      if (name !== undefined) {
+        this.#enter(name);
+        levels.push(await this.#copyFiles());
+      } else {
+        levels.pop();
+        this.#source.leave();
+        this.#destination.leave();
+      }
+    }
+  }
+
+  /** Copies everything in the current directory but directories, whose names it returns. */
+  async #copyFiles(): Promise<ByteString[]> {
+    const slice = this.#io.pacer.slice(this.#signal);
+    const directories: ByteString[] = [];
+    for (const record of await allRecords(this.#source.current, slice)) {
+      const from: Place = { directory: this.#source.current, path: record.name };
+      const to: Place = { directory: this.#destination.current, path: record.name };
+      switch (typeOf(from, record)) {
+        case "directory":
+          directories.push(record.name);
+          break;
+        case "link":
+          copyLink(from, to);
+          break;
+        case "file":
+          await copyFile(this.#io, from, to, { mayFollow: false, signal: this.#signal });
+          break;
+        case "special":
+          break; // Left out, as in the reference.
+      }
+      if (slice.isOver) await slice.rest();
+    }
+    return directories;
+  }
+
+  #enter(name: ByteString): void {
+    this.#source.enter(must(openChildDirectory(this.#source.current, name)));
+    const stat = must(statFd(this.#source.current));
+    if (stat.identity === this.#destinationIdentity) throw isInsideItself();
+    const made = makeDirectoryAt(this.#destination.current, name, directoryMode(stat));
+    const fd = openChildDirectory(this.#destination.current, name);
+    if (fd === -ENOTDIR || fd === -ELOOP) throw new OsError(EEXIST); // A file or a link is in the way.
+    if (fd < 0) throw new OsError(made < 0 ? -made : -fd);
+    this.#destination.enter(fd);
+  }
+}
+
+function typeOf(place: Place, record: DirectoryRecord): "file" | "directory" | "link" | "special" {
+  if (record.type !== "unknown") return record.type;
+  switch (must(statAt(place.directory, place.path, AT_SYMLINK_NOFOLLOW)).type) {
+    case S_IFREG:
+      return "file";
+    case S_IFDIR:
+      return "directory";
+    case S_IFLNK:
+      return "link";
+    default:
+      return "special";
+  }
+}

@@ -1,0 +1,111 @@
+/** The content and mode of one regular file to another, inside the kernel where it can. */
+
+import {
+  chmodFd,
+  closeFd,
+  O_CREAT,
+  O_NOCTTY,
+  O_NOFOLLOW,
+  O_NONBLOCK,
+  O_RDONLY,
+  O_WRONLY,
+  openAt,
+  type Place,
+} from "../os/file_calls.ts";
+import { copyRange, copyRangeOnPool, ReadTarget, truncate, writeAt } from "../os/file_content.ts";
+import { type FileStat, S_IFREG, statFd } from "../os/file_stat.ts";
+import { allocate } from "../os/libc.ts";
+import { readNow, readOnPool, writeAll } from "./content.ts";
+import type { IoContext } from "./io_context.ts";
+import { COPY_CHUNK_BYTES, SMALL_READ_BYTES } from "./limits.ts";
+import { ENXIO, must, notAFile } from "./map_error.ts";
+
+export interface CopyFileOptions {
+  /** Whether a link at the destination is followed. One at the source never is. */
+  readonly mayFollow: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+interface Opened {
+  readonly fd: number;
+  readonly stat: FileStat;
+}
+
+export async function copyFile(io: IoContext, from: Place, to: Place, options: CopyFileOptions): Promise<void> {
+  const source = openEnd(from, O_RDONLY | O_NOFOLLOW);
+  try {
+    const flags = O_WRONLY | O_CREAT | (options.mayFollow ? 0 : O_NOFOLLOW);
+    const destination = openEnd(to, flags, source.stat.mode & 0o777);
+    try {
+      // Not emptied by opening it: it may be the same file, which then is its own copy already.
+      if (destination.stat.identity !== source.stat.identity) {
+        if (destination.stat.size > 0) must(truncate(destination.fd, 0));
+        await copyContent(io, source, destination.fd, options.signal);
+        must(chmodFd(destination.fd, source.stat.mode));
+      }
+    } catch (error) {
+      closeFd(destination.fd);
+      throw error;
+    }
+    must(closeFd(destination.fd));
+  } finally {
+    closeFd(source.fd);
+  }
+}
+
+function openEnd({ directory, path }: Place, flags: number, mode = 0): Opened {
+  const fd = openAt(directory, path, flags | O_NONBLOCK | O_NOCTTY, mode);
+  if (fd === -ENXIO) throw notAFile(path);
+  must(fd);
+  try {
+    const stat = must(statFd(fd));
+    if (stat.type !== S_IFREG) throw notAFile(path);
+    return { fd, stat };
+  } catch (error) {
+    closeFd(fd);
+    throw error;
+  }
+}
+
+async function copyContent(io: IoContext, source: Opened, to: number, signal?: AbortSignal): Promise<void> {
+  if (copySmall(source, to)) return;
+  let copied = 0;
+  for (;;) {
+    const count = await io.lane.run(() => copyRangeOnPool(source.fd, to, COPY_CHUNK_BYTES));
+    // A failure does not say why; asking again on this thread does, and settles it if it was a passing one.
+    const settled = count >= 0 ? count : copyRange(source.fd, to, COPY_CHUNK_BYTES);
+    // Not every pair of filesystems can do it, and some files of the kernel's own claim to be empty.
+    if (settled <= 0) return await copyByHand(io, source.fd, to, { offset: copied, signal });
+    copied += settled;
+    signal?.throwIfAborted();
+  }
+}
+
+let shared: ReadTarget | undefined;
+
+/** A small file that is in memory, without any other thread. False, and nothing was written, in any other case. */
+function copySmall({ fd, stat }: Opened, to: number): boolean {
+  if (stat.size === 0 || stat.size >= SMALL_READ_BYTES) return false;
+  shared ??= new ReadTarget(allocate(SMALL_READ_BYTES));
+  const count = readNow(fd, shared, shared.bytes.subarray(0, stat.size + 1), 0);
+  if (count !== stat.size) return false;
+  const bytes = shared.bytes.subarray(0, count);
+  return must(writeAt(to, bytes, 0)) === count;
+}
+
+async function copyByHand(
+  io: IoContext,
+  from: number,
+  to: number,
+  options: { offset: number; signal?: AbortSignal | undefined },
+): Promise<void> {
+  const target = new ReadTarget(allocate(SMALL_READ_BYTES));
+  const slice = io.pacer.slice(options.signal);
+  for (let { offset } = options;;) {
+    const count = readNow(from, target, target.bytes, offset) ?? await readOnPool(io, from, target.bytes, offset);
+    if (count === 0) return;
+    await writeAll(io, to, target.bytes.subarray(0, count), offset);
+    offset += count;
+    if (slice.isOver) await slice.rest();
+  }
+}

@@ -1,0 +1,80 @@
+/** The names in an open directory, and what the directory itself knows about each. */
+
+import type { ByteString } from "../os/byte_string.ts";
+import { byteStringOf } from "../os/byte_string.ts";
+import { readRecords } from "../os/file_calls.ts";
+import { allocate } from "../os/libc.ts";
+import { RECORDS_BYTES } from "./limits.ts";
+import { must } from "./map_error.ts";
+import type { Slice } from "./pacer.ts";
+
+/** `unknown`: the filesystem does not say, ask for the file's metadata. */
+export type RecordType = "file" | "directory" | "link" | "special" | "unknown";
+
+export interface DirectoryRecord {
+  readonly name: ByteString;
+  readonly type: RecordType;
+}
+
+// struct linux_dirent64: inode (8), position (8), record length (2), type (1), name with NUL.
+const LENGTH_OFFSET = 16;
+const TYPE_OFFSET = 18;
+const NAME_OFFSET = 19;
+
+const DT_UNKNOWN = 0;
+const DT_DIR = 4;
+const DT_REG = 8;
+const DT_LNK = 10;
+
+/** One for all: it is filled and taken apart without a pause in between. */
+let records: Uint8Array<ArrayBuffer> | undefined;
+let lengths: DataView<ArrayBuffer> | undefined;
+
+/** Of ASCII it makes the same text; other names are put together byte by byte. One call for many names is what counts. */
+const asciiDecoder = new TextDecoder("windows-1252");
+const BEYOND_ASCII = /[\u0080-\uffff]/;
+
+/** The next records of an open directory, without `.` and `..`; null at the end. May be empty before that. */
+export function nextRecords(fd: number): DirectoryRecord[] | null {
+  records ??= allocate(RECORDS_BYTES);
+  lengths ??= new DataView(records.buffer);
+  const end = must(readRecords(fd, records));
+  if (end === 0) return null;
+  const text = asciiDecoder.decode(records.subarray(0, end));
+  const found: DirectoryRecord[] = [];
+  for (let at = 0; at < end; at += lengths.getUint16(at + LENGTH_OFFSET, true)) {
+    const nameAt = at + NAME_OFFSET;
+    const nameEnd = records.indexOf(0, nameAt);
+    let name = text.slice(nameAt, nameEnd);
+    if (name === "." || name === "..") continue;
+    if (BEYOND_ASCII.test(name)) name = byteStringOf(records.subarray(nameAt, nameEnd));
+    found.push({ name: name as ByteString, type: recordType(records[at + TYPE_OFFSET]!) });
+  }
+  return found;
+}
+
+/** All records of an open directory, in the directory's own order, stopping early beyond `maxRecords`. */
+export async function allRecords(fd: number, slice: Slice, maxRecords = Infinity): Promise<DirectoryRecord[]> {
+  const all: DirectoryRecord[] = [];
+  for (let some = nextRecords(fd); some !== null; some = nextRecords(fd)) {
+    for (const record of some) all.push(record);
+    if (all.length > maxRecords) break;
+    if (slice.isOver) await slice.rest();
+  }
+  return all;
+}
+
+function recordType(type: number): RecordType {
+  switch (type) {
+    case DT_REG:
+      return "file";
+    case DT_DIR:
+      return "directory";
+    case DT_LNK:
+      return "link";
+    case DT_UNKNOWN:
+      return "unknown";
+    default:
+      return "special";
+  }
+}

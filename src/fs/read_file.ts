@@ -1,0 +1,62 @@
+/** `fs/readFile`: whole files or a range of one, at most 512 MiB at once. */
+
+import { EINVAL } from "../os/errno.ts";
+import { closeFd } from "../os/file_calls.ts";
+import { ReadTarget } from "../os/file_content.ts";
+import { allocate } from "../os/libc.ts";
+import { toBytePath } from "./byte_path.ts";
+import { openRegular, readNow, readPieces } from "./content.ts";
+import type { ByteSink, ReadFileRequest } from "./file_system.ts";
+import type { IoContext } from "./io_context.ts";
+import { MAX_READ_FILE_BYTES, PIECE_BYTES, SMALL_READ_BYTES } from "./limits.ts";
+import { OsError, tooLarge } from "./map_error.ts";
+
+/** File positions are signed in the kernel. */
+const MAX_OFFSET = 2 ** 63 - 1;
+
+/** For files whose size says little, as in /proc: less than a piece, and a multiple of 3. */
+const SMALL_PIECE_BYTES = 48 * 1024;
+
+export async function readFile(
+  io: IoContext,
+  request: ReadFileRequest,
+  sink: ByteSink,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { offset, length } = request;
+  const { fd, stat } = openRegular(toBytePath(request.path), request);
+  try {
+    if (offset >= MAX_OFFSET) throw new OsError(EINVAL);
+    const expected = Math.min(length ?? Infinity, Math.max(0, stat.size - offset));
+    if (expected > MAX_READ_FILE_BYTES) throw tooLarge();
+    // One byte more than allowed shows that the file has grown.
+    const maxBytes = Math.min(length ?? Infinity, MAX_READ_FILE_BYTES + 1);
+    if (readSmall(fd, sink, { offset, expected, maxBytes })) return;
+    const pieceBytes = expected <= SMALL_PIECE_BYTES ? SMALL_PIECE_BYTES : PIECE_BYTES;
+    const total = await readPieces(io, fd, sink, { offset, maxBytes, pieceBytes, signal });
+    if (total > MAX_READ_FILE_BYTES) throw tooLarge();
+  } finally {
+    closeFd(fd);
+  }
+}
+
+let shared: ReadTarget | undefined;
+
+/**
+ * The usual case: a small file that is in memory, read whole by one call into an area that all requests share, which
+ * works because nothing can come between the call and the sink. False, and nothing was handed over, in any other case.
+ */
+function readSmall(
+  fd: number,
+  sink: ByteSink,
+  { offset, expected, maxBytes }: { offset: number; expected: number; maxBytes: number },
+): boolean {
+  if (expected >= SMALL_READ_BYTES) return false;
+  shared ??= new ReadTarget(allocate(SMALL_READ_BYTES));
+  // Asking for one byte more than expected tells that this was all.
+  const part = shared.bytes.subarray(0, Math.min(expected + 1, maxBytes));
+  const count = part.length === 0 ? 0 : readNow(fd, shared, part, offset);
+  if (count !== expected) return false;
+  if (count > 0) sink(part.subarray(0, count));
+  return true;
+}

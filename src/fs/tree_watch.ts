@@ -1,0 +1,257 @@
+/**
+ * Watches a directory, with those below it if wanted.
+ *
+ * A directory that appears is watched before it is listed, so that whatever happens in it is either seen or found. After
+ * events were lost, all watches are set anew before the client is told to look: what changes after its look is seen
+ * again. Links are not followed, except the root itself.
+ */
+
+import { invalidRequest } from "../errors.ts";
+import type { ByteString } from "../os/byte_string.ts";
+import { EACCES, ENOENT, ENOTDIR } from "../os/errno.ts";
+import { AT_FDCWD, AT_SYMLINK_NOFOLLOW, closeFd, O_DIRECTORY, O_RDONLY, openAt } from "../os/file_calls.ts";
+import { S_IFDIR, statAt } from "../os/file_stat.ts";
+import { joinPath } from "./byte_path.ts";
+import type { ChangeQueue } from "./change_queue.ts";
+import { allRecords, type DirectoryRecord } from "./directory_reader.ts";
+import {
+  IN_ATTRIB,
+  IN_CREATE,
+  IN_DELETE,
+  IN_DELETE_SELF,
+  IN_DONT_FOLLOW,
+  IN_IGNORED,
+  IN_ISDIR,
+  IN_MODIFY,
+  IN_MOVE_SELF,
+  IN_MOVED_FROM,
+  IN_MOVED_TO,
+  IN_ONLYDIR,
+  IN_UNMOUNT,
+  type Inotify,
+  type InotifyListener,
+  type Subscription,
+} from "./inotify.ts";
+import { OsError } from "./map_error.ts";
+import type { Pacer, Slice } from "./pacer.ts";
+import type { WatchBudget } from "./watch_budget.ts";
+
+const APPEARED = IN_CREATE | IN_MOVED_TO;
+const DISAPPEARED = IN_DELETE | IN_MOVED_FROM;
+const ENDED = IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED;
+const MASK = APPEARED | DISAPPEARED | IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+
+export interface TreeWatchOptions {
+  readonly inotify: Inotify;
+  readonly pacer: Pacer;
+  readonly budget: WatchBudget;
+  readonly changes: ChangeQueue;
+  readonly root: ByteString;
+  readonly recursive: boolean;
+}
+
+/** A directory found and not looked into yet. */
+interface Unseen {
+  readonly path: ByteString;
+  /** What is in it is news to the client. */
+  readonly isNew: boolean;
+}
+
+export class TreeWatch {
+  readonly #options: TreeWatchOptions;
+  readonly #directories = new Map<ByteString, Subscription>();
+  readonly #listener: InotifyListener = {
+    changed: (mask, name, directory) => {
+      if (this.#isClosed) return;
+      if (name !== "") this.#entryChanged(mask, joinPath(directory, name));
+      else if ((mask & ENDED) !== 0) this.#ended(mask, directory);
+    },
+    overflowed: () => this.#restart(),
+  };
+  #unseen: Unseen[] = [];
+  #isScanning = false;
+  /** The first look is under way, which the client waits for. */
+  #isStarting = true;
+  /** Events were lost and the watches have to be set anew. */
+  #mustRestart = false;
+  /** They are being set anew; the client is told when that is done. */
+  #owesOverflow = false;
+  #isClosed = false;
+
+  constructor(options: TreeWatchOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when everything is being watched. */
+  async start(): Promise<void> {
+    try {
+      this.#watchRoot();
+      await this.#scan();
+      this.#isStarting = false;
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#unseen = [];
+    this.#forgetAll();
+  }
+
+  #watchRoot(): void {
+    const { root, recursive } = this.#options;
+    const failure = this.#watch(root);
+    if (failure !== null) throw failure;
+    if (recursive) this.#unseen.push({ path: root, isNew: false });
+  }
+
+  /** Null when it is watched now. */
+  #watch(path: ByteString): Error | null {
+    const { inotify, budget, root } = this.#options;
+    if (this.#directories.has(path)) return null;
+    if (!budget.take()) return invalidRequest(`Cannot watch: more than ${budget.limit} directories in all`);
+    const mask = path === root ? MASK : MASK | IN_DONT_FOLLOW;
+    const subscription = inotify.subscribe(path, mask, this.#listener);
+    if (typeof subscription === "number") {
+      budget.release();
+      return new OsError(-subscription);
+    }
+    this.#directories.set(path, subscription);
+    return null;
+  }
+
+  #entryChanged(mask: number, path: ByteString): void {
+    const { changes, recursive } = this.#options;
+    const isDirectory = (mask & IN_ISDIR) !== 0;
+    if ((mask & DISAPPEARED) !== 0) {
+      changes.add(path, "removed");
+      if (!isDirectory) return;
+      // What is deleted was empty; what is moved away takes everything below with it.
+      if ((mask & IN_DELETE) !== 0) this.#forget(path);
+      else this.#forgetBelow(path);
+    } else if ((mask & APPEARED) !== 0) {
+      changes.add(path, "created");
+      if (isDirectory && recursive) this.#lookInto({ path, isNew: true });
+    } else changes.add(path, "modified");
+  }
+
+  /** A watched directory itself is gone. Of all but the root its parent tells. */
+  #ended(mask: number, directory: ByteString): void {
+    if (directory !== this.#options.root) {
+      if ((mask & IN_IGNORED) !== 0) this.#forget(directory);
+      return;
+    }
+    this.#options.changes.add(directory, "removed");
+    this.close();
+  }
+
+  // ---------------------------------------------------------------- looking into directories
+
+  #lookInto(unseen: Unseen): void {
+    this.#unseen.push(unseen);
+    this.#scan().catch((error: unknown) => {
+      // What is unexpected here must not pass for "nothing changed".
+      this.#options.changes.addUnwatched(this.#options.root);
+      reportError(error);
+    });
+  }
+
+  async #scan(): Promise<void> {
+    if (this.#isScanning) return;
+    this.#isScanning = true;
+    try {
+      const slice = this.#options.pacer.slice();
+      for (let next = this.#unseen.shift(); next !== undefined; next = this.#unseen.shift()) {
+        await this.#look(next, slice);
+        if (this.#mustRestart) this.#beginAgain();
+      }
+      if (this.#owesOverflow) this.#options.changes.overflow();
+      this.#owesOverflow = false;
+    } finally {
+      this.#isScanning = false;
+    }
+  }
+
+  async #look({ path, isNew }: Unseen, slice: Slice): Promise<void> {
+    const failure = this.#watch(path);
+    if (failure !== null) return this.#cannotWatch(path, failure);
+    const fd = openAt(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
+    // Gone again already, or not ours to list: it is watched all the same.
+    if (fd < 0) return;
+    try {
+      for (const record of await allRecords(fd, slice)) {
+        if (this.#isClosed || this.#mustRestart) return;
+        const child = joinPath(path, record.name);
+        if (isNew) this.#options.changes.add(child, "created");
+        if (isDirectory(fd, record)) this.#unseen.push({ path: child, isNew });
+        if (slice.isOverAtLast) await slice.rest();
+      }
+    } finally {
+      closeFd(fd);
+    }
+  }
+
+  #cannotWatch(path: ByteString, failure: Error): void {
+    const errno = failure instanceof OsError ? failure.errno : null;
+    if (errno === ENOENT || errno === ENOTDIR) return; // Gone again, or a link now.
+    // A whole watch that cannot be had is refused; what cannot be had of a running one is told.
+    if (this.#isStarting && errno !== EACCES) throw failure;
+    this.#options.changes.addUnwatched(path);
+  }
+
+  // ---------------------------------------------------------------- after a loss
+
+  #restart(): void {
+    if (this.#isClosed || this.#mustRestart) return;
+    if (!this.#options.recursive) return this.#options.changes.overflow();
+    this.#mustRestart = true;
+    if (this.#isScanning) return; // The scan takes care of it.
+    this.#beginAgain();
+    const root = this.#unseen.pop();
+    if (root !== undefined) this.#lookInto(root);
+  }
+
+  /** Watches the root anew and nothing else yet: which directories came and went is not known. */
+  #beginAgain(): void {
+    const { root, changes } = this.#options;
+    this.#mustRestart = false;
+    this.#owesOverflow = true;
+    this.#unseen = [];
+    this.#forgetAll();
+    if (this.#watch(root) === null) {
+      this.#unseen.push({ path: root, isNew: false });
+      return;
+    }
+    this.#owesOverflow = false;
+    changes.add(root, "removed");
+    this.close();
+  }
+
+  #forgetBelow(path: ByteString): void {
+    if (!this.#directories.has(path)) return;
+    const below = `${path}/`;
+    for (const directory of [...this.#directories.keys()]) {
+      if (directory === path || directory.startsWith(below)) this.#forget(directory);
+    }
+  }
+
+  #forgetAll(): void {
+    for (const directory of [...this.#directories.keys()]) this.#forget(directory);
+  }
+
+  #forget(directory: ByteString): void {
+    const subscription = this.#directories.get(directory);
+    if (subscription === undefined) return;
+    this.#directories.delete(directory);
+    subscription.close();
+    this.#options.budget.release();
+  }
+}
+
+function isDirectory(fd: number, { name, type }: DirectoryRecord): boolean {
+  if (type !== "unknown") return type === "directory";
+  const stat = statAt(fd, name, AT_SYMLINK_NOFOLLOW);
+  return typeof stat !== "number" && stat.type === S_IFDIR;
+}

@@ -1,0 +1,108 @@
+/**
+ * `fs/watch` and `fs/unwatch`: the watches of one connection.
+ *
+ * Changes are told in `fs/changed` notifications, gathered over `debounceMs`. Nothing is lost silently: what could not
+ * be told becomes an `overflow`, what cannot be watched an `unwatched`. When the watched path itself goes, that is told
+ * as removed and is the last the watch tells, until the client ends it.
+ */
+
+import { invalidRequest } from "../errors.ts";
+import { AT_FDCWD } from "../os/file_calls.ts";
+import { S_IFDIR, statAt } from "../os/file_stat.ts";
+import type { FsChangedNotification, FsWatchParams } from "../protocol/fs.ts";
+import { toBytePath } from "./byte_path.ts";
+import { ChangeQueue } from "./change_queue.ts";
+import { FileWatch } from "./file_watch.ts";
+import type { Inotify } from "./inotify.ts";
+import type { IoContext } from "./io_context.ts";
+import { DEFAULT_DEBOUNCE_MS, MAX_DEBOUNCE_MS, MAX_PENDING_CHANGES, MAX_WATCHES } from "./limits.ts";
+import { must } from "./map_error.ts";
+import { TreeWatch } from "./tree_watch.ts";
+import { WatchBudget } from "./watch_budget.ts";
+
+export type WatchRequest = Omit<FsWatchParams, "sandbox">;
+
+export interface WatchesOptions {
+  readonly inotify: Inotify;
+  /** The one of the file system, so that looking through trees shares its turns. */
+  readonly io: Pick<IoContext, "clock" | "pacer">;
+  /** Whether the connection takes notifications for now. When it does again, call `resume`. */
+  hasRoom(): boolean;
+  changed(notification: FsChangedNotification): void;
+  readonly maxPendingChanges?: number;
+  readonly budget?: WatchBudget;
+}
+
+interface ActiveWatch {
+  readonly changes: ChangeQueue;
+  readonly source: TreeWatch | FileWatch;
+}
+
+export class Watches {
+  readonly #options: WatchesOptions;
+  readonly #budget: WatchBudget;
+  readonly #active = new Map<number, ActiveWatch>();
+  #isEnded = false;
+
+  constructor(options: WatchesOptions) {
+    this.#options = options;
+    this.#budget = options.budget ?? new WatchBudget();
+  }
+
+  get size(): number {
+    return this.#active.size;
+  }
+
+  /** Resolves when every change from now on is told. */
+  async watch({ watchId, path, recursive, debounceMs }: WatchRequest): Promise<void> {
+    if (this.#isEnded) return;
+    if (this.#active.has(watchId)) throw invalidRequest(`watch ${watchId} already exists`);
+    if (this.#active.size >= MAX_WATCHES) {
+      throw invalidRequest(`at most ${MAX_WATCHES} watches may be open per connection`);
+    }
+    if ((debounceMs ?? 0) > MAX_DEBOUNCE_MS) throw invalidRequest(`debounceMs must not exceed ${MAX_DEBOUNCE_MS}`);
+    const root = toBytePath(path);
+    const isDirectory = must(statAt(AT_FDCWD, root)).type === S_IFDIR;
+    const { inotify, io, maxPendingChanges } = this.#options;
+    const budget = this.#budget;
+    const changes = new ChangeQueue({
+      clock: io.clock,
+      root,
+      debounceMs: debounceMs ?? DEFAULT_DEBOUNCE_MS,
+      maxPending: maxPendingChanges ?? MAX_PENDING_CHANGES,
+      hasRoom: () => this.#options.hasRoom(),
+      send: (found) => this.#options.changed({ watchId, changes: found }),
+    });
+    const source = isDirectory
+      ? new TreeWatch({ inotify, pacer: io.pacer, budget, changes, root, recursive })
+      : new FileWatch({ inotify, budget, changes, path: root });
+    // The id is taken while the tree is being looked at, and can be given up then, too.
+    this.#active.set(watchId, { changes, source });
+    try {
+      await source.start();
+    } catch (error) {
+      this.unwatch(watchId);
+      throw error;
+    }
+  }
+
+  /** Nothing more is told of it. An id that is not in use is as good as ended. */
+  unwatch(watchId: number): void {
+    const watch = this.#active.get(watchId);
+    if (watch === undefined) return;
+    this.#active.delete(watchId);
+    watch.source.close();
+    watch.changes.close();
+  }
+
+  /** The connection has room again. */
+  resume(): void {
+    for (const { changes } of [...this.#active.values()]) changes.resume();
+  }
+
+  /** The connection has ended. */
+  closeAll(): void {
+    this.#isEnded = true;
+    for (const watchId of [...this.#active.keys()]) this.unwatch(watchId);
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * `fs/watchMissing`: tells once that something has appeared where nothing was, or that what was there has changed.
+ *
+ * A connection has one such watch; a newer one takes its place, which is also how clients get rid of it. For each path
+ * every existing directory above it is watched for the next component, so that a rename far up is noticed too. The
+ * client looks again when it is told, so that telling it once too often does no harm and telling it too early neither:
+ * the first missing directory on the way is enough.
+ */
+
+import type { ByteString } from "../os/byte_string.ts";
+import { ENOENT } from "../os/errno.ts";
+import { AT_FDCWD, AT_SYMLINK_NOFOLLOW } from "../os/file_calls.ts";
+import { statAt } from "../os/file_stat.ts";
+import type { NativePath } from "../path_uri.ts";
+import type { FsMissingChangedNotification, FsWatchMissingParams } from "../protocol/fs.ts";
+import { componentsOf, joinPath, ROOT, toBytePath } from "./byte_path.ts";
+import {
+  IN_ATTRIB,
+  IN_CREATE,
+  IN_DELETE,
+  IN_DELETE_SELF,
+  IN_MODIFY,
+  IN_MOVE_SELF,
+  IN_MOVED_FROM,
+  IN_MOVED_TO,
+  IN_ONLYDIR,
+  type Inotify,
+  type InotifyListener,
+  type Subscription,
+} from "./inotify.ts";
+import { MAX_MISSING_PATHS } from "./limits.ts";
+
+const NAMES = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
+const ITSELF = IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF;
+
+export interface MissingWatchOptions {
+  readonly inotify: Inotify;
+  changed(notification: FsMissingChangedNotification): void;
+}
+
+export class MissingWatch {
+  readonly #options: MissingWatchOptions;
+  #active: { watchId: number; subscriptions: Subscription[] } | null = null;
+  #isEnded = false;
+
+  constructor(options: MissingWatchOptions) {
+    this.#options = options;
+  }
+
+  /** Whether it is watched: not when one of the paths is no longer as the client has seen it, or cannot be watched. */
+  watch({ watchId, missing, present }: FsWatchMissingParams): boolean {
+    if (this.#isEnded || this.#active?.watchId === watchId) return false;
+    this.#cancel();
+    const paths = missing.filter((path) => path !== null);
+    if (paths.length !== missing.length || paths.length === 0 || paths.length > MAX_MISSING_PATHS) return false;
+
+    this.#active = { watchId, subscriptions: [] };
+    const isWatched = paths.every((path) => this.#watchMissing(toBytePath(path))) &&
+      this.#watchPresent(present ?? null);
+    if (!isWatched) this.#cancel();
+    return isWatched;
+  }
+
+  /** The connection has ended. */
+  closeAll(): void {
+    this.#isEnded = true;
+    this.#cancel();
+  }
+
+  #cancel(): void {
+    const subscriptions = this.#active?.subscriptions ?? [];
+    this.#active = null;
+    for (const subscription of subscriptions) subscription.close();
+  }
+
+  #watchMissing(path: ByteString): boolean {
+    // First the watches, then the look: what appears after the look is seen.
+    return this.#watchNames(path) && statAt(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW) === -ENOENT;
+  }
+
+  #watchPresent(present: NativePath | null): boolean {
+    if (present === null) return true;
+    const path = toBytePath(present);
+    return this.#watchNames(path) && this.#subscribe(path, ITSELF, (name) => name === "") &&
+      typeof statAt(AT_FDCWD, path) !== "number";
+  }
+
+  /** Watches the existing directories above a path for the component that follows in it. */
+  #watchNames(path: ByteString): boolean {
+    let directory = ROOT;
+    for (const component of componentsOf(path)) {
+      const isWatched = this.#subscribe(directory, NAMES | IN_ONLYDIR, (name) => name === component);
+      if (!isWatched) return directory !== ROOT && statAt(AT_FDCWD, directory) === -ENOENT;
+      directory = joinPath(directory, component);
+    }
+    return true;
+  }
+
+  #subscribe(path: ByteString, mask: number, concerns: (name: ByteString) => boolean): boolean {
+    const active = this.#active;
+    if (active === null) return false;
+    const listener: InotifyListener = {
+      changed: (_mask, name) => {
+        if (concerns(name)) this.#tell(active.watchId);
+      },
+      // What was lost may have been it.
+      overflowed: () => this.#tell(active.watchId),
+    };
+    const subscription = this.#options.inotify.subscribe(path, mask, listener);
+    if (typeof subscription === "number") return false;
+    active.subscriptions.push(subscription);
+    return true;
+  }
+
+  #tell(watchId: number): void {
+    if (this.#active?.watchId !== watchId) return;
+    this.#cancel();
+    this.#options.changed({ watchId });
+  }
+}

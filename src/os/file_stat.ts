@@ -1,0 +1,105 @@
+/** What the kernel knows about a file, by `statx`: the same layout on every architecture, and it has the birth time. */
+
+import { type ByteString, writeCString } from "./byte_string.ts";
+import { ENAMETOOLONG } from "./errno.ts";
+import { fileSymbols, firstPath, settle } from "./file_symbols.ts";
+import { allocate } from "./libc.ts";
+
+const AT_EMPTY_PATH = 0x1000;
+const emptyPath = allocate(1);
+
+export const S_IFMT = 0o170000;
+export const S_IFIFO = 0o010000;
+export const S_IFCHR = 0o020000;
+export const S_IFDIR = 0o040000;
+export const S_IFREG = 0o100000;
+export const S_IFLNK = 0o120000;
+
+export interface FileStat {
+  /** One of the `S_IF` values. */
+  readonly type: number;
+  /** Permission, set-id and sticky bits. */
+  readonly mode: number;
+  readonly size: number;
+  readonly links: number;
+  readonly uid: number;
+  readonly gid: number;
+  /** Which file it is: device and inode, in a form to compare. */
+  readonly identity: string;
+  /** The inode number, in decimal: all 64 bits are used by some filesystems. */
+  readonly inode: string;
+  /** Changes with every change of content or attributes that the kernel's clock can tell apart. */
+  readonly version: string;
+  readonly modifiedAtMs: number;
+  /** 0 when the filesystem does not record it. */
+  readonly createdAtMs: number;
+}
+
+const STATX_BASIC_STATS_AND_BTIME = 0xfff;
+const STATX_BTIME = 0x800;
+const statBytes = allocate(256);
+const statView = new DataView(statBytes.buffer);
+
+/** Of the link itself with `AT_SYMLINK_NOFOLLOW`, otherwise of what it leads to. */
+export function statAt(directory: number, path: ByteString, flags = 0): FileStat | number {
+  if (!writeCString(path, firstPath)) return -ENAMETOOLONG;
+  const { statx } = fileSymbols();
+  const failure = settle(() => statx(directory, firstPath, flags, STATX_BASIC_STATS_AND_BTIME, statBytes));
+  return failure < 0 ? failure : new Statx();
+}
+
+export function statFd(fd: number): FileStat | number {
+  const { statx } = fileSymbols();
+  const failure = settle(() => statx(fd, emptyPath, AT_EMPTY_PATH, STATX_BASIC_STATS_AND_BTIME, statBytes));
+  return failure < 0 ? failure : new Statx();
+}
+
+/** Copies what is cheap out of `struct statx` at once, and composes the rest only when asked. */
+class Statx implements FileStat {
+  readonly type: number;
+  readonly mode: number;
+  readonly links = statView.getUint32(16, true);
+  readonly uid = statView.getUint32(20, true);
+  readonly gid = statView.getUint32(24, true);
+  readonly size = readUint64(40);
+  readonly modifiedAtMs = readMs(112);
+  readonly createdAtMs: number;
+  readonly #inodeLow = statView.getUint32(32, true);
+  readonly #inodeHigh = statView.getUint32(36, true);
+  readonly #deviceMajor = statView.getUint32(136, true);
+  readonly #deviceMinor = statView.getUint32(140, true);
+  readonly #changedSeconds = statView.getUint32(96, true);
+  readonly #changedNanoseconds = statView.getUint32(104, true);
+  readonly #modifiedNanoseconds = statView.getUint32(120, true);
+
+  constructor() {
+    const typeAndMode = statView.getUint16(28, true);
+    this.type = typeAndMode & S_IFMT;
+    this.mode = typeAndMode & 0o7777;
+    this.createdAtMs = (statView.getUint32(0, true) & STATX_BTIME) === 0 ? 0 : readMs(80);
+  }
+
+  get identity(): string {
+    return `${this.#deviceMajor}:${this.#deviceMinor}:${this.#inodeHigh}:${this.#inodeLow}`;
+  }
+
+  get inode(): string {
+    return ((BigInt(this.#inodeHigh) << 32n) | BigInt(this.#inodeLow)).toString();
+  }
+
+  get version(): string {
+    const times =
+      `${this.#changedSeconds}.${this.#changedNanoseconds}.${this.modifiedAtMs}.${this.#modifiedNanoseconds}`;
+    return `${this.identity}:${this.size}:${times}`;
+  }
+}
+
+function readUint64(offset: number): number {
+  return statView.getUint32(offset + 4, true) * 2 ** 32 + statView.getUint32(offset, true);
+}
+
+/** Whole milliseconds; what lies before 1970 is 0, as in the reference. */
+function readMs(offset: number): number {
+  const seconds = statView.getInt32(offset + 4, true) * 2 ** 32 + statView.getUint32(offset, true);
+  return Math.max(0, seconds * 1000 + Math.floor(statView.getUint32(offset + 8, true) / 1_000_000));
+}

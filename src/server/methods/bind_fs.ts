@@ -1,0 +1,38 @@
+/** Binds the rows of `fs/*` to functions that are loaded with the first of them. */
+
+import type { Clock } from "../../clock.ts";
+import { METHODS } from "../../protocol/methods.ts";
+import { type Handler, lazily, type MethodRow, type MethodTable } from "../../rpc/method_table.ts";
+import type { CallContext } from "../connection.ts";
+import type { SessionState } from "../session_state.ts";
+import type { FsMethods } from "./fs.ts";
+
+type Context = CallContext<SessionState>;
+
+export function bindFsMethods(table: MethodTable<Context>, clock: Clock): void {
+  let loading: Promise<FsMethods> | null = null;
+  const load = () => loading ??= import("./fs.ts").then(({ createFsMethods }) => createFsMethods(clock));
+  const bind = <Params>(row: MethodRow<Params>, pick: (methods: FsMethods) => Handler<Params, Context>): void => {
+    table.bind(row, lazily(async () => pick(await load())));
+  };
+
+  bind(METHODS.fsReadFile, (methods) => methods.readFile);
+  bind(METHODS.fsWriteFile, (methods) => methods.writeFile);
+  bind(METHODS.fsGetMetadata, (methods) => methods.getMetadata);
+  bind(METHODS.fsCanonicalize, (methods) => methods.canonicalize);
+  bind(METHODS.fsCreateDirectory, (methods) => methods.createDirectory);
+  bind(METHODS.fsReadDirectory, (methods) => methods.readDirectory);
+  bind(METHODS.fsWalk, (methods) => methods.walk);
+  bind(METHODS.fsRemove, (methods) => methods.remove);
+  bind(METHODS.fsCopy, (methods) => methods.copy);
+  bind(METHODS.fsRename, (methods) => methods.rename);
+  bind(METHODS.fsChmod, (methods) => methods.chmod);
+  bind(METHODS.fsSymlink, (methods) => methods.symlink);
+  bind(METHODS.fsOpen, (methods) => methods.open);
+  bind(METHODS.fsReadBlock, (methods) => methods.readBlock);
+  bind(METHODS.fsWriteBlock, (methods) => methods.writeBlock);
+  bind(METHODS.fsClose, (methods) => methods.close);
+  bind(METHODS.fsWatchMissing, (methods) => methods.watchMissing);
+  bind(METHODS.fsWatch, (methods) => methods.watch);
+  bind(METHODS.fsUnwatch, (methods) => methods.unwatch);
+}

@@ -1,0 +1,114 @@
+/** What the parts of the filesystem contract share: how a test gets its filesystem, and short forms of its methods. */
+
+import type { FileSystem, WriteFileRequest } from "../../../src/fs/file_system.ts";
+import type { NativePath } from "../../../src/path_uri.ts";
+import type { FsGetMetadataResult, FsWalkParams, FsWalkResult } from "../../../src/protocol/fs.ts";
+import { inScratchDirectory, makeFifo } from "../../support/scratch_directory.ts";
+
+export interface FileSystemUnderTest {
+  readonly files: FileSystem;
+  close(): Promise<void>;
+}
+
+/** Registers a test of one implementation. */
+export type ContractTest = (
+  claim: string,
+  body: (files: FileSystem, directory: string) => Promise<void>,
+) => void;
+
+export function contractTest(name: string, open: () => Promise<FileSystemUnderTest>): ContractTest {
+  return (claim, body) =>
+    Deno.test(`${name}: ${claim}`, () =>
+      inScratchDirectory(async (directory) => {
+        const { files, close } = await open();
+        try {
+          await body(files, directory);
+        } finally {
+          await close();
+        }
+      }));
+}
+
+export const NOT_FOUND = "No such file or directory (os error 2)";
+/** Of "hello". */
+export const HELLO_DIGEST = "sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+
+export const encode = (text: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(text);
+export const decode = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
+
+/** Bytes in which every place is recognisable. */
+export function pattern(length: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(length);
+  for (let at = 0; at < length; at++) bytes[at] = (at * 131 + (at >> 9)) & 0xff;
+  return bytes;
+}
+
+export async function read(files: FileSystem, path: NativePath, followSymlinks = true): Promise<string> {
+  let text = "";
+  await files.readFile({ path, followSymlinks, offset: 0, length: null }, (piece) => text += decode(piece));
+  return text;
+}
+
+export function write(
+  files: FileSystem,
+  path: NativePath,
+  data: string | Uint8Array<ArrayBuffer>,
+  options: Partial<WriteFileRequest> = {},
+): Promise<void> {
+  return files.writeFile({
+    path,
+    data: typeof data === "string" ? encode(data) : data,
+    followSymlinks: true,
+    atomic: false,
+    breakHardLinks: false,
+    ifMatch: null,
+    mode: null,
+    ...options,
+  });
+}
+
+export function metadata(files: FileSystem, path: NativePath, followSymlinks = true): Promise<FsGetMetadataResult> {
+  return files.getMetadata({ path, followSymlinks, fields: [] });
+}
+
+export function remove(files: FileSystem, path: NativePath, options: object = {}): Promise<void> {
+  return files.remove({ path, recursive: true, force: true, followSymlinks: true, ...options });
+}
+
+export function copy(files: FileSystem, sourcePath: string, destinationPath: string, recursive = true): Promise<void> {
+  return files.copy({ sourcePath, destinationPath, recursive });
+}
+
+export type WalkOptions = Partial<FsWalkParams["options"]>;
+
+export function walk(files: FileSystem, path: string, options: WalkOptions = {}): Promise<FsWalkResult> {
+  return files.walk({
+    path,
+    options: {
+      maxDepth: 10,
+      maxDirectories: 100,
+      maxEntries: 1000,
+      followDirectorySymlinks: false,
+      pruneHiddenDirectories: false,
+      ...options,
+    },
+  });
+}
+
+export function names(directory: string): string[] {
+  return [...Deno.readDirSync(directory)].map((entry) => entry.name).sort();
+}
+
+/** Files, directories, links of every kind, and a fifo. */
+export async function plantTree(directory: string): Promise<void> {
+  await Deno.mkdir(`${directory}/sub/deep/er`, { recursive: true });
+  await Deno.mkdir(`${directory}/.hid`);
+  for (const file of ["f.txt", ".hid/x", "sub/g.txt", "sub/deep/h.txt"]) {
+    await Deno.writeTextFile(`${directory}/${file}`, "");
+  }
+  await Deno.symlink("f.txt", `${directory}/ln`);
+  await Deno.symlink("sub", `${directory}/lnd`);
+  await Deno.symlink("nowhere", `${directory}/broken`);
+  await Deno.symlink("..", `${directory}/sub/up`);
+  await makeFifo(`${directory}/sub/pipe`);
+}

@@ -1,0 +1,148 @@
+/** The filesystem contract: writing files: in place, conditionally, atomically. */
+
+import assert from "node:assert/strict";
+import { assertFails, makeFifo, modeOf } from "../../support/scratch_directory.ts";
+import { type ContractTest, decode, HELLO_DIGEST, names, NOT_FOUND, pattern, write } from "./harness.ts";
+
+export function testWriting(test: ContractTest): void {
+  test("writeFile creates, truncates and keeps the mode", async (files, directory) => {
+    const path = `${directory}/f`;
+    await write(files, path, "long content");
+    await Deno.chmod(path, 0o751);
+    await write(files, path, "z");
+    assert.equal(await Deno.readTextFile(path), "z");
+    await write(files, path, "");
+    assert.equal(await Deno.readTextFile(path), "");
+    assert.equal(modeOf(path), 0o751);
+    await write(files, path, "x", { mode: 0o4604 });
+    assert.equal(modeOf(path), 0o4604);
+    await write(files, `${directory}/new`, "x", { mode: 0o666 });
+    assert.equal(modeOf(`${directory}/new`), 0o666, "whatever the umask");
+  });
+
+  test("writeFile writes large content exactly", async (files, directory) => {
+    const content = pattern(20_000_003);
+    await write(files, `${directory}/f`, content);
+    assert.deepEqual(await Deno.readFile(`${directory}/f`), content);
+  });
+
+  test("writeFile writes the one inode that all hard links share", async (files, directory) => {
+    await Deno.writeTextFile(`${directory}/a`, "old");
+    await Deno.link(`${directory}/a`, `${directory}/b`);
+    await write(files, `${directory}/b`, "new content");
+    assert.equal(await Deno.readTextFile(`${directory}/a`), "new content");
+    assert.equal((await Deno.stat(`${directory}/a`)).nlink, 2);
+  });
+
+  test("writeFile follows links, also one to a file that does not exist yet", async (files, directory) => {
+    await Deno.writeTextFile(`${directory}/target`, "old");
+    await Deno.symlink("target", `${directory}/link`);
+    await Deno.symlink("made", `${directory}/dangling`);
+    for (const atomic of [false, true]) {
+      await write(files, `${directory}/link`, `new ${atomic}`, { atomic });
+      assert.equal(await Deno.readTextFile(`${directory}/target`), `new ${atomic}`);
+      await write(files, `${directory}/dangling`, `made ${atomic}`, { atomic });
+      assert.equal(await Deno.readTextFile(`${directory}/made`), `made ${atomic}`);
+      await Deno.remove(`${directory}/made`);
+    }
+    assert.equal((await Deno.lstat(`${directory}/link`)).isSymlink, true);
+    assert.deepEqual(names(directory), ["dangling", "link", "target"]);
+  });
+
+  test("writeFile fails in the words of the system and changes nothing", async (files, directory) => {
+    await Deno.writeTextFile(`${directory}/f`, "");
+    await Deno.symlink("loop", `${directory}/loop`);
+    for (const atomic of [false, true]) {
+      const options = { atomic };
+      await assertFails(write(files, `${directory}/no/x`, "", options), "notFound", NOT_FOUND);
+      await assertFails(write(files, `${directory}/f/x`, "", options), "internal", "Not a directory (os error 20)");
+      await assertFails(write(files, directory, "", options), "internal", "Is a directory (os error 21)");
+      await assertFails(write(files, "/", "", options), "internal", "Is a directory (os error 21)");
+      await assertFails(write(files, `${directory}/loop`, "", options), "internal", /os error 40/);
+    }
+    assert.deepEqual(names(directory), ["f", "loop"]);
+  });
+
+  test("writeFile never waits for a fifo, with a reader or without", async (files, directory) => {
+    await makeFifo(`${directory}/fifo`);
+    const path = `${directory}/fifo`;
+    for (const atomic of [false, true]) {
+      await assertFails(write(files, path, "x", { atomic }), "invalidRequest", /is not a file/);
+    }
+    const reader = await Deno.open(path, { read: true, write: true });
+    try {
+      await assertFails(write(files, path, "x"), "invalidRequest", /is not a file/);
+      await assertFails(
+        files.open({ path, mode: "replace", followSymlinks: true }),
+        "invalidRequest",
+        /is not a file/,
+      );
+    } finally {
+      reader.close();
+    }
+    await write(files, "/dev/null", "swallowed");
+    await assertFails(write(files, "/dev/full", "x"), "internal", "No space left on device (os error 28)");
+  });
+
+  test("writeFile with ifMatch writes what the caller has read and refuses anything else", async (files, directory) => {
+    const path = `${directory}/f`;
+    for (const atomic of [false, true]) {
+      await Deno.writeTextFile(path, "hello");
+      await write(files, path, "changed", { atomic, ifMatch: HELLO_DIGEST });
+      assert.equal(await Deno.readTextFile(path), "changed");
+      const stale = write(files, path, "again", { atomic, ifMatch: HELLO_DIGEST });
+      await assertFails(stale, "invalidRequest", /ifMatch expects sha256:2cf2.* but the file has sha256:/);
+      assert.equal(await Deno.readTextFile(path), "changed");
+      const missing = write(files, `${directory}/missing`, "x", { atomic, ifMatch: HELLO_DIGEST });
+      await assertFails(missing, "invalidRequest", /does not exist/);
+      assert.deepEqual(names(directory), ["f"]);
+    }
+  });
+
+  test("writeFile with ifMatch absent makes a file that was not there, and touches none", async (files, directory) => {
+    for (const atomic of [false, true]) {
+      const path = `${directory}/${atomic}`;
+      await write(files, path, "first", { atomic, ifMatch: "absent" });
+      assert.equal(await Deno.readTextFile(path), "first");
+      await assertFails(write(files, path, "second", { atomic, ifMatch: "absent" }), "invalidRequest", /exists/);
+      assert.equal(await Deno.readTextFile(path), "first");
+    }
+    assert.deepEqual(names(directory), ["false", "true"]);
+  });
+
+  test("an atomic write replaces the file, keeps its mode and leaves nothing beside it", async (files, directory) => {
+    const path = `${directory}/f`;
+    await Deno.writeTextFile(path, "old");
+    await Deno.chmod(path, 0o750);
+    const held = await Deno.open(path);
+    try {
+      await write(files, path, "new", { atomic: true });
+      const buffer = new Uint8Array(8);
+      assert.equal(decode(buffer.subarray(0, await held.read(buffer) ?? 0)), "old", "who has it open sees the old one");
+    } finally {
+      held.close();
+    }
+    assert.equal(await Deno.readTextFile(path), "new");
+    assert.equal(modeOf(path), 0o750);
+    await write(files, path, "other mode", { atomic: true, mode: 0o600 });
+    assert.equal(modeOf(path), 0o600);
+    await write(files, `${directory}/g`, "fresh", { atomic: true });
+    await write(files, `${directory}/h`, "fresh");
+    assert.equal(modeOf(`${directory}/g`), modeOf(`${directory}/h`));
+    assert.deepEqual(names(directory), ["f", "g", "h"]);
+  });
+
+  test("an atomic write does not separate hard links unless told to", async (files, directory) => {
+    await Deno.writeTextFile(`${directory}/a`, "shared");
+    await Deno.link(`${directory}/a`, `${directory}/b`);
+    const refused = write(files, `${directory}/a`, "x", { atomic: true });
+    await assertFails(refused, "invalidRequest", /2 hard links/);
+    assert.equal(await Deno.readTextFile(`${directory}/a`), "shared");
+    await write(files, `${directory}/a`, "own", { atomic: true, breakHardLinks: true });
+    assert.deepEqual(
+      [await Deno.readTextFile(`${directory}/a`), await Deno.readTextFile(`${directory}/b`)],
+      ["own", "shared"],
+    );
+    assert.deepEqual(names(directory), ["a", "b"]);
+  });
+}

@@ -1,0 +1,196 @@
+import assert from "node:assert/strict";
+import { MAX_WATCHES } from "../../src/fs/limits.ts";
+import type { WatchesOptions, WatchRequest } from "../../src/fs/watch.ts";
+import { WatchBudget } from "../../src/fs/watch_budget.ts";
+import { assertFails, inScratchDirectory } from "../support/scratch_directory.ts";
+import { WatchRecorder } from "../support/watch_recorder.ts";
+
+function test(
+  claim: string,
+  body: (recorder: WatchRecorder, directory: string) => Promise<void>,
+  options: Partial<WatchesOptions> = {},
+): void {
+  Deno.test(`fs/watch ${claim}`, () =>
+    inScratchDirectory(async (directory) => {
+      const recorder = new WatchRecorder(options);
+      try {
+        await body(recorder, directory);
+      } finally {
+        await recorder.end();
+      }
+    }));
+}
+
+function request(path: string, options: Partial<WatchRequest> = {}): WatchRequest {
+  return { watchId: 1, path, recursive: false, debounceMs: 5, ...options };
+}
+
+test("tells what is created, modified, removed and renamed in a directory", async (recorder, directory) => {
+  await Deno.writeTextFile(`${directory}/old`, "");
+  await recorder.watches.watch(request(directory));
+  const told = (text: string) => recorder.until(() => recorder.texts(directory).includes(text));
+  await Deno.writeTextFile(`${directory}/new`, "");
+  await told("created /new");
+  await Deno.writeTextFile(`${directory}/old`, "content");
+  await told("modified /old");
+  await Deno.rename(`${directory}/old`, `${directory}/renamed`);
+  await told("removed /old");
+  await told("created /renamed");
+  await Deno.remove(`${directory}/new`);
+  await told("removed /new");
+  await Deno.mkdir(`${directory}/sub`);
+  await told("created /sub");
+  await Deno.chmod(`${directory}/renamed`, 0o600);
+  await told("modified /renamed");
+});
+
+test("without recursion says nothing of what is below", async (recorder, directory) => {
+  await Deno.mkdir(`${directory}/sub`);
+  await recorder.watches.watch(request(directory));
+  await Deno.writeTextFile(`${directory}/sub/below`, "");
+  await Deno.writeTextFile(`${directory}/last`, "");
+  await recorder.until(() => recorder.texts(directory).includes("created /last"));
+  assert.deepEqual(recorder.texts(directory).filter((text) => text.includes("/sub/")), []);
+});
+
+test("with recursion sees directories that were there, and finds what is in new ones", async (recorder, directory) => {
+  await Deno.mkdir(`${directory}/was/there`, { recursive: true });
+  await recorder.watches.watch(request(directory, { recursive: true }));
+  assert.equal(recorder.inotify.size, 3);
+  await Deno.writeTextFile(`${directory}/was/there/f`, "");
+  await Deno.mkdir(`${directory}/new/deep/tree`, { recursive: true });
+  await Deno.writeTextFile(`${directory}/new/deep/tree/f`, "");
+  const expected = ["/was/there/f", "/new", "/new/deep", "/new/deep/tree", "/new/deep/tree/f"];
+  await recorder.until(() => expected.every((path) => recorder.texts(directory).includes(`created ${path}`)));
+  await Deno.writeTextFile(`${directory}/new/deep/tree/g`, "");
+  await recorder.until(() => recorder.texts(directory).includes("created /new/deep/tree/g"));
+});
+
+test("follows a tree that is moved inside and forgets one that is moved away", async (recorder, directory) => {
+  await Deno.mkdir(`${directory}/watched/a/b`, { recursive: true });
+  await Deno.mkdir(`${directory}/elsewhere`);
+  const root = `${directory}/watched`;
+  await recorder.watches.watch(request(root, { recursive: true }));
+  await Deno.rename(`${root}/a`, `${root}/c`);
+  await recorder.until(() => recorder.texts(root).includes("created /c/b"));
+  await Deno.writeTextFile(`${root}/c/b/f`, "");
+  await recorder.until(() => recorder.texts(root).includes("created /c/b/f"));
+  await Deno.rename(`${root}/c`, `${directory}/elsewhere/c`);
+  await recorder.until(() => recorder.texts(root).includes("removed /c"));
+  assert.equal(recorder.inotify.size, 1);
+  await Deno.writeTextFile(`${directory}/elsewhere/c/b/unseen`, "");
+  await Deno.writeTextFile(`${root}/last`, "");
+  await recorder.until(() => recorder.texts(root).includes("created /last"));
+  assert.deepEqual(recorder.texts(root).filter((text) => text.includes("unseen")), []);
+});
+
+test("of a file sees its content, its removal, its return and its replacement", async (recorder, directory) => {
+  const path = `${directory}/f`;
+  await Deno.writeTextFile(path, "");
+  await recorder.watches.watch(request(path));
+  const told = async (text: string) => {
+    await recorder.until(() => recorder.texts(directory).includes(text));
+    recorder.changes.length = 0;
+  };
+  await Deno.writeTextFile(path, "content");
+  await told("modified /f");
+  await Deno.remove(path);
+  await told("removed /f");
+  await Deno.writeTextFile(path, "back");
+  await told("created /f");
+  await Deno.writeTextFile(`${directory}/other`, "new");
+  await Deno.rename(`${directory}/other`, path);
+  await told("created /f");
+  await Deno.writeTextFile(path, "the new one");
+  await told("modified /f");
+});
+
+test("of a link to a file sees the content of its target", async (recorder, directory) => {
+  await Deno.mkdir(`${directory}/real`);
+  await Deno.writeTextFile(`${directory}/real/f`, "");
+  await Deno.symlink("real/f", `${directory}/link`);
+  await recorder.watches.watch(request(`${directory}/link`));
+  await Deno.writeTextFile(`${directory}/real/f`, "content");
+  await recorder.until(() => recorder.texts(directory).includes("modified /link"));
+});
+
+test("tells names that are not UTF-8 exactly", async (recorder, directory) => {
+  await recorder.watches.watch(request(directory));
+  const made = await new Deno.Command("bash", { args: ["-c", `touch "$0"/$'caf\\xe9'`, directory] }).output();
+  assert.ok(made.success);
+  await recorder.until(() => recorder.texts(directory).includes("created /caf%E9"));
+});
+
+test("ends by itself when its root goes", async (recorder, directory) => {
+  await Deno.mkdir(`${directory}/root/sub`, { recursive: true });
+  await recorder.watches.watch(request(`${directory}/root`, { recursive: true }));
+  await Deno.remove(`${directory}/root`, { recursive: true });
+  await recorder.until(() => recorder.texts(directory).includes("removed /root"));
+  assert.equal(recorder.inotify.size, 0);
+  recorder.watches.unwatch(1);
+  recorder.watches.unwatch(1);
+});
+
+test("says nothing more after fs/unwatch, and frees its id", async (recorder, directory) => {
+  await recorder.watches.watch(request(directory, { debounceMs: 10_000 }));
+  await Deno.writeTextFile(`${directory}/a`, "");
+  recorder.watches.unwatch(1);
+  assert.equal(recorder.inotify.size, 0);
+  await recorder.watches.watch(request(directory));
+  await Deno.writeTextFile(`${directory}/b`, "");
+  await recorder.until(() => recorder.changes.length > 0);
+  assert.deepEqual(recorder.texts(directory).filter((text) => text.includes("/a")), []);
+});
+
+test("refuses what it cannot do", async (recorder, directory) => {
+  await recorder.watches.watch(request(directory));
+  await assertFails(recorder.watches.watch(request(directory)), "invalidRequest", "watch 1 already exists");
+  const missing = recorder.watches.watch(request(`${directory}/missing`, { watchId: 2 }));
+  await assertFails(missing, "notFound", "No such file or directory (os error 2)");
+  const slow = recorder.watches.watch(request(directory, { watchId: 2, debounceMs: 10_001 }));
+  await assertFails(slow, "invalidRequest", /debounceMs/);
+  for (let watchId = 2; watchId <= MAX_WATCHES; watchId++) {
+    await recorder.watches.watch(request(directory, { watchId }));
+  }
+  assert.equal(recorder.inotify.size, 1, "the kernel has one watch for all of them");
+  const more = recorder.watches.watch(request(directory, { watchId: 1000 }));
+  await assertFails(more, "invalidRequest", `at most ${MAX_WATCHES} watches may be open per connection`);
+});
+
+test("refuses a tree with too many directories, and says so of what comes later", async (recorder, directory) => {
+  for (const name of ["a", "b"]) await Deno.mkdir(`${directory}/${name}`);
+  await recorder.watches.watch(request(directory, { recursive: true }));
+  await Deno.mkdir(`${directory}/c`);
+  await Deno.mkdir(`${directory}/d`);
+  await recorder.until(() => recorder.texts(directory).includes("unwatched /d"));
+  const second = recorder.watches.watch(request(directory, { watchId: 2, recursive: true }));
+  await assertFails(second, "invalidRequest", "Cannot watch: more than 4 directories in all");
+  assert.equal(recorder.watches.size, 1);
+  await Deno.remove(`${directory}/a`);
+  await recorder.until(() => recorder.texts(directory).includes("removed /a"));
+  await recorder.watches.watch(request(`${directory}/b`, { watchId: 2 }));
+}, { budget: new WatchBudget(4) });
+
+test("with a reader that does not read turns a flood into one overflow", async (recorder, directory) => {
+  await recorder.watches.watch(request(directory));
+  recorder.hasRoom = false;
+  for (let index = 0; index < 50; index++) await Deno.writeTextFile(`${directory}/${index}`, "");
+  await Deno.writeTextFile(`${directory}/sentinel`, "");
+  await eventsHandled(recorder, directory);
+  recorder.hasRoom = true;
+  recorder.watches.resume();
+  await recorder.until(() => recorder.changes.some(({ watchId }) => watchId === 1));
+  const own = recorder.changes.filter(({ watchId }) => watchId === 1).map(({ change }) => change.kind);
+  assert.deepEqual(own, ["overflow"]);
+}, { maxPendingChanges: 20 });
+
+/** Resolves when everything that has happened in the directory so far has reached the watches. */
+async function eventsHandled(recorder: WatchRecorder, directory: string): Promise<void> {
+  await recorder.watches.watch(request(`${directory}/sentinel`, { watchId: 99, debounceMs: 0 }));
+  const hadRoom = recorder.hasRoom;
+  await Deno.writeTextFile(`${directory}/sentinel`, "x");
+  // Told of the sentinel means told of all before it: the kernel keeps one order.
+  recorder.hasRoom = true;
+  await recorder.until(() => recorder.changes.some(({ watchId }) => watchId === 99));
+  recorder.hasRoom = hadRoom;
+}
