@@ -1,0 +1,111 @@
+/** Bytes of a connection as lines, heads and pieces. Holds at most one read's worth besides the head it is looking for. */
+
+import { MAX_HEAD_BYTES, READ_BYTES } from "./limits.ts";
+import { HttpProtocolError } from "./response_head.ts";
+
+const LF = 0x0a;
+const CR = 0x0d;
+
+/** Fills the array and says how much of it; null at the end. */
+export type ReadInto = (into: Uint8Array<ArrayBuffer>) => Promise<number | null>;
+
+export class ByteReader {
+  readonly #read: ReadInto;
+  #buffer = new Uint8Array(READ_BYTES);
+  #start = 0;
+  #end = 0;
+
+  constructor(read: ReadInto) {
+    this.#read = read;
+  }
+
+  /** Everything before the next empty line; null when the connection ends before its first byte. */
+  async readHead(): Promise<Uint8Array | null> {
+    // Where a head's lines begin, so that no byte is looked at twice however slowly they come.
+    let lineAt = 0;
+    for (;;) {
+      const lineEnd = await this.#find(lineAt, MAX_HEAD_BYTES, "HTTP response head");
+      if (lineEnd === null) return null;
+      const isEmpty = lineEnd === lineAt || (lineEnd === lineAt + 1 && this.#at(lineAt) === CR);
+      if (isEmpty && lineAt === 0) throw new HttpProtocolError("invalid HTTP status line");
+      if (isEmpty) {
+        const head = this.#buffer.slice(this.#start, this.#start + trimLineEnd(this.#view(), lineAt));
+        this.#start += lineEnd + 1;
+        return head;
+      }
+      lineAt = lineEnd + 1;
+    }
+  }
+
+  /** The next line without its end. */
+  async readLine(maxBytes: number): Promise<string> {
+    const lineEnd = await this.#find(0, maxBytes, "line");
+    if (lineEnd === null) throw endedEarly();
+    const line = this.#buffer.subarray(this.#start, this.#start + trimLineEnd(this.#view(), lineEnd + 1));
+    this.#start += lineEnd + 1;
+    return new TextDecoder("latin1").decode(line);
+  }
+
+  /** Some bytes, at most `maxBytes`, as soon as there are any; null at the end. The array belongs to the receiver. */
+  async readSome(maxBytes: number): Promise<Uint8Array<ArrayBuffer> | null> {
+    if (this.#start === this.#end && !(await this.#fill())) return null;
+    const length = Math.min(maxBytes, this.#end - this.#start);
+    const piece = this.#buffer.slice(this.#start, this.#start + length);
+    this.#start += length;
+    return piece;
+  }
+
+  /** The offset of the first line feed at or behind `from`; null when the connection ends before its first byte. */
+  async #find(from: number, maxBytes: number, what: string): Promise<number | null> {
+    for (let at = from;; at++) {
+      if (at >= maxBytes) throw new HttpProtocolError(`${what} is longer than ${maxBytes} bytes`);
+      while (at >= this.#end - this.#start) {
+        if (await this.#fill()) continue;
+        if (this.#end === this.#start) return null;
+        throw endedEarly();
+      }
+      if (this.#at(at) === LF) return at;
+    }
+  }
+
+  #at(offset: number): number {
+    return this.#buffer[this.#start + offset]!;
+  }
+
+  #view(): Uint8Array {
+    return this.#buffer.subarray(this.#start, this.#end);
+  }
+
+  /** Reads more behind what there is; false at the end. */
+  async #fill(): Promise<boolean> {
+    if (this.#start === this.#end) this.#start = this.#end = 0;
+    if (this.#end === this.#buffer.length) this.#makeRoom();
+    const count = await this.#read(this.#buffer.subarray(this.#end));
+    if (count === null) return false;
+    this.#end += count;
+    return true;
+  }
+
+  #makeRoom(): void {
+    const kept = this.#view();
+    // Only a head can need more than one read: its own bound ends the doubling.
+    const size = kept.length > this.#buffer.length / 2 ? this.#buffer.length * 2 : this.#buffer.length;
+    const buffer = new Uint8Array(size);
+    buffer.set(kept);
+    this.#buffer = buffer;
+    this.#end = kept.length;
+    this.#start = 0;
+  }
+}
+
+export function endedEarly(): HttpProtocolError {
+  return new HttpProtocolError("connection closed before the message was complete");
+}
+
+/** The length without the line end that stands at its end. */
+function trimLineEnd(bytes: Uint8Array, length: number): number {
+  let end = length;
+  if (end > 0 && bytes[end - 1] === LF) end--;
+  if (end > 0 && bytes[end - 1] === CR) end--;
+  return end;
+}

@@ -1,0 +1,253 @@
+/**
+ * The HTTP requests of one connection: checked, sent, followed through redirects, answered whole or as a stream.
+ *
+ * Ends with the connection's signal, whatever it is doing. Bounded in number and in memory. Knows nothing of the wire.
+ */
+
+import { type Clock, systemClock } from "../clock.ts";
+import { DomainError, internalError, invalidParams, invalidRequest } from "../errors.ts";
+import { type BodyDeltaSink, BodyStreams } from "./body_streams.ts";
+import { Dialer } from "./dialer.ts";
+import { exchange, type IncomingResponse } from "./exchange.ts";
+import {
+  MAX_BUFFERED_BODY_BYTES,
+  MAX_BUFFERED_BYTES_PER_CONNECTION,
+  MAX_REDIRECTS,
+  MAX_REQUESTS_PER_CONNECTION,
+} from "./limits.ts";
+import { type HttpHeader, type OutgoingRequest, prepareRequest, type RequestDescription } from "./outgoing_request.ts";
+import { redirected } from "./redirect.ts";
+
+export interface HttpRequest extends RequestDescription {
+  readonly requestId: string;
+  /** For everything, to the end of the body; null: none. */
+  readonly timeoutMs: number | null;
+  readonly redirectPolicy: "follow" | "stop";
+  readonly streamResponse: boolean;
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  readonly headers: readonly HttpHeader[];
+  /** Empty when the body is streamed. */
+  readonly body: Uint8Array<ArrayBuffer>;
+  /** Lets the body of a streamed response flow; to be called once the response itself is on its way. */
+  startStream(): void;
+}
+
+export interface HttpRequestsOptions {
+  /** Of the server: `valueEnvVar`, proxies and certificates come from it. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly sink: BodyDeltaSink;
+  /** The end of the connection. */
+  readonly signal: AbortSignal;
+  readonly clock?: Clock;
+  readonly maxBufferedBodyBytes?: number;
+  readonly maxBufferedBytes?: number;
+  readonly maxRequests?: number;
+}
+
+const TIMED_OUT = "operation timed out";
+
+export class HttpRequests {
+  readonly #options: HttpRequestsOptions;
+  readonly #clock: Clock;
+  readonly #dialer: Dialer;
+  readonly #streams: BodyStreams;
+  readonly #streamIds = new Set<string>();
+  #count = 0;
+  #bufferedBytes = 0;
+
+  constructor(options: HttpRequestsOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#dialer = new Dialer(options.env);
+    this.#streams = new BodyStreams(options.sink);
+  }
+
+  /** Requests under way, streams included. */
+  get size(): number {
+    return this.#count;
+  }
+
+  /** To be called when the sink has room again. */
+  resume(): void {
+    this.#streams.resume();
+  }
+
+  /** Rejects with a domain error; any status of the server is a response. */
+  async request(request: HttpRequest): Promise<HttpResponse> {
+    const outgoing = prepareRequest(request, this.#options.env);
+    const release = this.#admit(request);
+    const deadline = new Deadline(this.#clock, request.timeoutMs, this.#options.signal);
+    const end = (): void => {
+      deadline.cancel();
+      release();
+    };
+    try {
+      const response = await this.#follow(outgoing, request, deadline);
+      if (request.streamResponse) return this.#streamed(request.requestId, response, deadline, end);
+      const body = await this.#gather(response, deadline);
+      end();
+      return { ...headOf(response), body, startStream: () => {} };
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  /** Takes a place, and the id of a stream; the returned function gives them back, once. */
+  #admit({ requestId, streamResponse }: HttpRequest): () => void {
+    const { maxRequests = MAX_REQUESTS_PER_CONNECTION, signal } = this.#options;
+    if (signal.aborted) throw invalidRequest("the connection has ended");
+    if (streamResponse && this.#streamIds.has(requestId)) {
+      throw invalidParams(`http/request streamResponse requestId \`${requestId}\` is already active`);
+    }
+    if (this.#count >= maxRequests) {
+      throw invalidRequest(`too many http requests on this connection: at most ${maxRequests} may be open at once`);
+    }
+    this.#count++;
+    if (streamResponse) this.#streamIds.add(requestId);
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      this.#count--;
+      if (streamResponse) this.#streamIds.delete(requestId);
+    };
+  }
+
+  async #follow(
+    first: OutgoingRequest,
+    { redirectPolicy }: HttpRequest,
+    deadline: Deadline,
+  ): Promise<IncomingResponse> {
+    let request = first;
+    for (let redirects = 0;; redirects++) {
+      const response = await exchange(request, this.#dialer, deadline.signal).catch((error) => {
+        throw sendFailure(request.url, error, deadline);
+      });
+      const next = redirectPolicy === "follow" ? nextRequest(request, response) : null;
+      if (next === null) return response;
+      response.close();
+      if (redirects === MAX_REDIRECTS) throw internalError("http/request failed: too many redirects");
+      request = next;
+    }
+  }
+
+  /** The whole body, within the bounds of one response and of the connection. */
+  async #gather({ body, close }: IncomingResponse, deadline: Deadline): Promise<Uint8Array<ArrayBuffer>> {
+    const {
+      maxBufferedBodyBytes = MAX_BUFFERED_BODY_BYTES,
+      maxBufferedBytes = MAX_BUFFERED_BYTES_PER_CONNECTION,
+    } = this.#options;
+    const pieces: Uint8Array<ArrayBuffer>[] = [];
+    let size = 0;
+    try {
+      for (let piece = await body.read(); piece !== null; piece = await body.read()) {
+        pieces.push(piece);
+        size += piece.length;
+        this.#bufferedBytes += piece.length;
+        if (size > maxBufferedBodyBytes) throw tooLarge("the body", maxBufferedBodyBytes);
+        if (this.#bufferedBytes > maxBufferedBytes) throw tooLarge("all bodies under way", maxBufferedBytes);
+      }
+    } catch (error) {
+      if (error instanceof DomainError) throw error;
+      throw internalError(`failed to read http/request response body: ${bodyFailure(error, deadline)}`, error);
+    } finally {
+      close();
+      this.#bufferedBytes -= size;
+    }
+    return joined(pieces, size);
+  }
+
+  #streamed(requestId: string, response: IncomingResponse, deadline: Deadline, end: () => void): HttpResponse {
+    const { signal } = this.#options;
+    const finish = (): void => {
+      signal.removeEventListener("abort", finish);
+      response.close();
+      end();
+    };
+    // Also when the stream is never started, because the connection ended before the response was on its way.
+    signal.addEventListener("abort", finish);
+    if (signal.aborted) finish();
+    const startStream = (): void => {
+      const describeFailure = (error: unknown): string => bodyFailure(error, deadline);
+      this.#streams.pump({ requestId, body: response.body, signal, describeFailure }).then(finish);
+    };
+    return { ...headOf(response), body: new Uint8Array(0), startStream };
+  }
+}
+
+/** A time limit and the end of the connection, as one signal that remembers which it was. */
+class Deadline {
+  readonly #controller = new AbortController();
+  readonly #outer: AbortSignal;
+  readonly #onOuterAbort = (): void => this.#controller.abort();
+  readonly #cancelTimer: () => void = () => {};
+  hasPassed = false;
+
+  constructor(clock: Clock, timeoutMs: number | null, outer: AbortSignal) {
+    this.#outer = outer;
+    outer.addEventListener("abort", this.#onOuterAbort);
+    if (outer.aborted) this.#controller.abort();
+    if (timeoutMs === null) return;
+    this.#cancelTimer = clock.setTimer(timeoutMs, () => {
+      this.hasPassed = true;
+      this.#controller.abort();
+    });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  cancel(): void {
+    this.#cancelTimer();
+    this.#outer.removeEventListener("abort", this.#onOuterAbort);
+  }
+}
+
+function nextRequest(request: OutgoingRequest, response: IncomingResponse): OutgoingRequest | null {
+  try {
+    return redirected(request, response);
+  } catch (error) {
+    response.close();
+    throw error;
+  }
+}
+
+function headOf({ status, headers }: IncomingResponse): Pick<HttpResponse, "status" | "headers"> {
+  return { status, headers };
+}
+
+/** The beginning is the reference's text; it leaves the cause out. */
+function sendFailure(url: URL, error: unknown, deadline: Deadline): DomainError {
+  if (error instanceof DomainError) return error;
+  const cause = deadline.hasPassed ? TIMED_OUT : causeText(error);
+  return internalError(`http/request failed: error sending request for url (${url.href}): ${cause}`, error);
+}
+
+function bodyFailure(error: unknown, deadline: Deadline): string {
+  return `error decoding response body: ${deadline.hasPassed ? TIMED_OUT : causeText(error)}`;
+}
+
+function causeText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function tooLarge(what: string, maxBytes: number): DomainError {
+  return internalError(
+    `http/request failed: ${what} exceeds the ${maxBytes} bytes that are answered whole; set streamResponse`,
+  );
+}
+
+function joined(pieces: readonly Uint8Array<ArrayBuffer>[], size: number): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}

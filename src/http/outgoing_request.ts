@@ -1,0 +1,152 @@
+/**
+ * A request as it goes out: checked, with its headers complete, and its bytes.
+ *
+ * Headers keep the order they were given in, names in lower case, repeats as repeats. Only what the request cannot do
+ * without is added: `accept`, `host`, and the framing of the body. Framing headers given by the caller are left out,
+ * since a wrong one would let it smuggle a second request through a proxy.
+ */
+
+import { invalidParams } from "../errors.ts";
+
+export interface HttpHeader {
+  /** Lower case. */
+  readonly name: string;
+  readonly value: string;
+}
+
+/** What a caller asks for. */
+export interface RequestDescription {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: readonly { readonly name: string; readonly value: string; readonly valueEnvVar: string | null }[];
+  readonly body: Uint8Array<ArrayBuffer> | null;
+}
+
+export interface OutgoingRequest {
+  readonly method: string;
+  /** Without credentials and fragment: those never travel in a request line. */
+  readonly url: URL;
+  readonly headers: readonly HttpHeader[];
+  readonly body: Uint8Array<ArrayBuffer> | null;
+}
+
+/** How the request line names what is asked for: itself, in full for a proxy. */
+export type TargetForm = "origin" | "absolute";
+
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** Visible characters, blanks and tabs; what is not ASCII travels as UTF-8. */
+// deno-lint-ignore no-control-regex
+const HEADER_VALUE = /^[^\x00-\x08\x0a-\x1f\x7f]*$/;
+
+/** Framing is ours to say. */
+const FRAMING_HEADERS: ReadonlySet<string> = new Set(["content-length", "transfer-encoding"]);
+
+/** Methods whose body is expected, so that having none is said in so many words. */
+const METHODS_WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
+
+/**
+ * Checks a request. The texts are the reference's, as far as they do not come from its libraries.
+ *
+ * @throws {DomainError} of kind "invalidParams"
+ */
+export function prepareRequest(
+  description: RequestDescription,
+  serverEnv: Readonly<Record<string, string>>,
+): OutgoingRequest {
+  const { method, body } = description;
+  if (!TOKEN.test(method)) throw invalidParams("http/request method is invalid: invalid HTTP method");
+  const url = parseUrl(description.url);
+  const headers = description.headers.map((header) => prepareHeader(header, serverEnv))
+    .filter(({ name }) => !FRAMING_HEADERS.has(name));
+  return withoutCredentials({ method, url, headers, body });
+}
+
+/** The bytes before the body. */
+export function encodeHead(request: OutgoingRequest, form: TargetForm, extra: readonly HttpHeader[] = []): Uint8Array {
+  const { method, url, headers, body } = request;
+  const given = new Set(headers.map(({ name }) => name));
+  const lines = [`${method} ${targetOf(request, form)} HTTP/1.1`];
+  for (const { name, value } of headers) lines.push(`${name}: ${value}`);
+  if (!given.has("accept")) lines.push("accept: */*");
+  if (!given.has("host")) lines.push(`host: ${url.host}`);
+  for (const { name, value } of extra) lines.push(`${name}: ${value}`);
+  const length = body?.length ?? 0;
+  if (length > 0 || METHODS_WITH_BODY.has(method)) lines.push(`content-length: ${length}`);
+  return new TextEncoder().encode(lines.join("\r\n") + "\r\n\r\n");
+}
+
+function targetOf({ method, url }: OutgoingRequest, form: TargetForm): string {
+  if (method === "CONNECT") return authorityOf(url);
+  return form === "absolute" ? url.href : url.pathname + url.search;
+}
+
+/** Host and port, the port always given. */
+export function authorityOf(url: URL): string {
+  return `${url.hostname}:${portOf(url)}`;
+}
+
+export function portOf(url: URL): number {
+  return url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
+}
+
+function parseUrl(text: string): URL {
+  const url = URL.parse(text);
+  if (url === null) {
+    const reason = /^[a-z][a-z0-9+.-]*:/i.test(text) ? "not a valid URL" : "relative URL without a base";
+    throw invalidParams(`http/request url is invalid: ${reason}`);
+  }
+  const scheme = url.protocol.slice(0, -1);
+  if (scheme !== "http" && scheme !== "https") {
+    throw invalidParams(`http/request only supports http and https URLs, got ${scheme}`);
+  }
+  return url;
+}
+
+function prepareHeader(
+  { name, value, valueEnvVar }: RequestDescription["headers"][number],
+  serverEnv: Readonly<Record<string, string>>,
+): HttpHeader {
+  if (!TOKEN.test(name)) throw invalidParams("http/request header name is invalid: invalid HTTP header name");
+  const whole = valueEnvVar === null ? value : value + environmentValue(name, valueEnvVar, serverEnv);
+  if (!HEADER_VALUE.test(whole)) {
+    throw invalidParams(`http/request header value is invalid for ${name}: failed to parse header value`);
+  }
+  return { name: name.toLowerCase(), value: whole };
+}
+
+function environmentValue(header: string, variable: string, env: Readonly<Record<string, string>>): string {
+  const value = Object.hasOwn(env, variable) ? env[variable] : undefined;
+  if (value === undefined) {
+    throw invalidParams(`http/request header ${header} requires executor environment variable ${variable}`);
+  }
+  if (value === "") {
+    throw invalidParams(`http/request header ${header} requires a non-empty executor environment variable ${variable}`);
+  }
+  return value;
+}
+
+/** Credentials in a URL become what they stand for: a header, unless there is one. */
+function withoutCredentials(request: OutgoingRequest): OutgoingRequest {
+  const url = new URL(request.url);
+  const credentials = basicCredentials(url);
+  url.username = "";
+  url.password = "";
+  url.hash = "";
+  if (credentials === null || request.headers.some(({ name }) => name === "authorization")) return { ...request, url };
+  return { ...request, url, headers: [...request.headers, { name: "authorization", value: credentials }] };
+}
+
+/** The `Basic` credentials that a URL holds, if it holds any. */
+export function basicCredentials({ username, password }: URL): string | null {
+  if (username === "" && password === "") return null;
+  const text = `${decodeComponent(username)}:${decodeComponent(password)}`;
+  return `Basic ${new TextEncoder().encode(text).toBase64()}`;
+}
+
+function decodeComponent(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // A `%` that encodes nothing stands for itself.
+  }
+}

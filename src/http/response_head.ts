@@ -1,0 +1,78 @@
+/** The head of a response, parsed: status, headers, and how its body is framed. Pure; strict where leniency is a risk. */
+
+import type { HttpHeader } from "./outgoing_request.ts";
+
+export interface ResponseHead {
+  readonly status: number;
+  /** In the order received, with repeats. */
+  readonly headers: readonly HttpHeader[];
+}
+
+/** How the end of a body is known. */
+export type BodyFraming =
+  | { readonly type: "none" }
+  | { readonly type: "length"; readonly bytes: number }
+  | { readonly type: "chunked" }
+  | { readonly type: "untilClose" };
+
+/** The other side does not speak HTTP/1, or stopped in the middle. The message is fit for the peer. */
+export class HttpProtocolError extends Error {
+  override readonly name = "HttpProtocolError";
+}
+
+const STATUS_LINE = /^HTTP\/1\.[01] ([1-9]\d\d)(?: .*)?$/;
+/** No blank before the colon, no line that continues another: both have been used to smuggle. */
+const HEADER_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*(.*?)[ \t]*$/;
+// deno-lint-ignore no-control-regex
+const FORBIDDEN_IN_VALUE = /[\x00\r\n]/;
+
+/** Takes the bytes up to and without the empty line. */
+export function parseResponseHead(bytes: Uint8Array): ResponseHead {
+  const [statusLine = "", ...lines] = decode(bytes).split(/\r?\n/);
+  const status = STATUS_LINE.exec(statusLine)?.[1];
+  if (status === undefined) throw new HttpProtocolError("invalid HTTP status line");
+  const headers = lines.map((line) => {
+    const [, name, value] = HEADER_LINE.exec(line) ?? [];
+    if (name === undefined || value === undefined || FORBIDDEN_IN_VALUE.test(value)) {
+      throw new HttpProtocolError("invalid HTTP header");
+    }
+    return { name: name.toLowerCase(), value };
+  });
+  return { status: Number(status), headers };
+}
+
+/** By the rules of RFC 9112, section 6.3. */
+export function bodyFraming(method: string, { status, headers }: ResponseHead): BodyFraming {
+  if (method === "HEAD" || status < 200 || status === 204 || status === 304) return { type: "none" };
+  if (method === "CONNECT" && status < 300) return { type: "none" };
+
+  const codings = valuesOf(headers, "transfer-encoding");
+  if (codings.length > 0) {
+    if (codings.length !== 1 || codings[0]?.toLowerCase() !== "chunked") {
+      throw new HttpProtocolError(`unsupported transfer coding: ${codings.join(", ")}`);
+    }
+    return { type: "chunked" };
+  }
+  const lengths = new Set(valuesOf(headers, "content-length"));
+  if (lengths.size === 0) return { type: "untilClose" };
+  const [length = ""] = lengths;
+  if (lengths.size > 1 || !/^\d{1,15}$/.test(length)) throw new HttpProtocolError("invalid content-length");
+  return { type: "length", bytes: Number(length) };
+}
+
+/** All values of a header whose value is a list. */
+function valuesOf(headers: readonly HttpHeader[], wanted: string): string[] {
+  return headers.filter(({ name }) => name === wanted)
+    .flatMap(({ value }) => value.split(","))
+    .map((value) => value.trim())
+    .filter((value) => value !== "");
+}
+
+/** UTF-8 where it is, else one character per byte, as old servers mean it. */
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return new TextDecoder("latin1").decode(bytes);
+  }
+}

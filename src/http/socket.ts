@@ -1,0 +1,63 @@
+/** One TCP or TLS connection that ends when it is told to, whatever it is waiting for. */
+
+export class Socket {
+  #conn: Deno.Conn;
+  readonly #signal: AbortSignal;
+  readonly #onAbort = (): void => this.close();
+  #isClosed = false;
+
+  private constructor(conn: Deno.Conn, signal: AbortSignal) {
+    this.#conn = conn;
+    this.#signal = signal;
+    signal.addEventListener("abort", this.#onAbort);
+  }
+
+  static async connect(address: { hostname: string; port: number }, signal: AbortSignal): Promise<Socket> {
+    signal.throwIfAborted();
+    const hostname = withoutBrackets(address.hostname);
+    const conn = await Deno.connect({ hostname, port: address.port, signal });
+    conn.setNoDelay(true);
+    const socket = new Socket(conn, signal);
+    if (signal.aborted) socket.close();
+    return socket;
+  }
+
+  /** Speaks TLS from here on. */
+  async startTls(hostname: string, caCerts: readonly string[]): Promise<void> {
+    const options = { hostname: withoutBrackets(hostname), caCerts: [...caCerts], alpnProtocols: ["http/1.1"] };
+    const conn = await Deno.startTls(this.#conn as Deno.TcpConn, options);
+    this.#conn = conn;
+    // Told to end while the two were exchanged: the old one was closed, the new one has to be.
+    if (this.#isClosed) closeQuietly(conn);
+    await conn.handshake();
+  }
+
+  async read(into: Uint8Array): Promise<number | null> {
+    return await this.#conn.read(into);
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    for (let written = 0; written < bytes.length;) written += await this.#conn.write(bytes.subarray(written));
+  }
+
+  /** Idempotent. What waits for the socket is rejected. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#signal.removeEventListener("abort", this.#onAbort);
+    closeQuietly(this.#conn);
+  }
+}
+
+/** URLs write IPv6 addresses in brackets, sockets do not. */
+function withoutBrackets(hostname: string): string {
+  return hostname.replace(/^\[|\]$/g, "");
+}
+
+function closeQuietly(conn: Deno.Conn): void {
+  try {
+    conn.close();
+  } catch {
+    // It was handed over to TLS, or the other side was faster: closed is closed.
+  }
+}
