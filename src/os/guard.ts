@@ -28,7 +28,7 @@ const NAME = "exec-server-guard";
  * `grep` the shell reads the files itself, which takes it some milliseconds for each process on the machine.
  *
  * Every pass looks at all processes anew, so one that was forked during a pass is found by the next; the passes are
- * bounded in case something cannot be killed. A zombie counts as found until its parent has noticed.
+ * bounded in case something cannot be killed. Zombies do not count: nobody may ever reap them.
  */
 const SCRIPT = `
 trap '' HUP INT QUIT TERM
@@ -48,8 +48,10 @@ list() {
 signal() {
   found=
   for file in $(list "$1"); do
-    pid=\${file#/proc/}
-    kill -s "$2" "\${pid%/limits}" && found=yes
+    file=\${file%/limits}
+    read -r stat < "$file/stat" || continue
+    case "\${stat##*) }" in [ZX]*) continue ;; esac
+    kill -s "$2" "\${file#/proc/}" && found=yes
   done
 }
 signal "$1" TERM

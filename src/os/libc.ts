@@ -40,6 +40,8 @@ const SYMBOLS = {
   epoll_ctl: { parameters: ["i32", "i32", "i32", "buffer"], result: "i32" },
   /** On another thread: the buffer belongs to the call until its promise resolves. */
   epoll_wait: { parameters: ["i32", "buffer", "i32", "i32"], result: "i32", nonblocking: true },
+  /** The same without waiting, on this thread: only with a timeout of 0. */
+  epoll_poll: { name: "epoll_wait", parameters: ["i32", "buffer", "i32", "i32"], result: "i32" },
   eventfd: { parameters: ["u32", "i32"], result: "i32" },
 
   // Terminals. The descriptor from posix_openpt is the caller's; the name is written into the caller's buffer.

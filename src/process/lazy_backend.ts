@@ -17,6 +17,11 @@ export class LazyBackend implements ProcessBackend {
     return hasPosixBackend() ? "posix" : "command";
   }
 
+  /** Loads the backend before anything asks for it. */
+  async warmUp(): Promise<void> {
+    await (this.#backend ??= loadBackend(this.#log));
+  }
+
   async spawn(request: SpawnRequest, observer: ProcessObserver): Promise<SpawnedProcess> {
     this.#backend ??= loadBackend(this.#log);
     return await (await this.#backend).spawn(request, observer);

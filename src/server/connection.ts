@@ -78,6 +78,8 @@ export interface ConnectionOptions<Resources> {
   methods: MethodTable<CallContext<Resources>>;
   environmentInfo: EnvironmentInfo;
   concurrentRequests: number | null;
+  /** The handshake is complete. */
+  onReady(): void;
   /** Answer what was asked before the peer ended its input, as on stdio, where the end of input is no loss of the peer. */
   answersAfterEnd: boolean;
 }
@@ -255,7 +257,9 @@ export class Connection<Resources extends SessionResources> implements SessionHo
     }
     const becomesReady = this.#gate !== "ready";
     this.#gate = outcome.state;
-    if (becomesReady) this.#session!.resources.setOutlet(this.#outlet);
+    if (!becomesReady) return;
+    this.#session!.resources.setOutlet(this.#outlet);
+    this.#options.onReady();
   }
 
   #createOutlet(wants: ReadonlySet<string>): Outlet {

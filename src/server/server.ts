@@ -4,7 +4,7 @@
 
 import { type Clock, systemClock } from "../clock.ts";
 import { environmentInfo, type HostFacts, hostFacts } from "../environment/info.ts";
-import { type Logger, silentLogger } from "../log.ts";
+import { errorFields, type Logger, silentLogger } from "../log.ts";
 import { METHODS } from "../protocol/methods.ts";
 import type { Link } from "../rpc/link.ts";
 import type { ProcessBackend } from "../process/backend.ts";
@@ -67,6 +67,7 @@ class Server implements RunningServer {
   readonly #sessions: SessionRegistry<SessionState>;
   readonly #kept = new KeptProcesses();
   readonly #backend: ProcessBackend;
+  #warmUp: (() => Promise<unknown>) | null;
   #listener: Listener | null = null;
   #graceMs: number;
   #shuttingDown: Promise<void> | null = null;
@@ -79,14 +80,16 @@ class Server implements RunningServer {
     this.#info = environmentInfo(host);
     bindEnvironmentMethods(this.#methods, this.#info);
     bindProcessMethods(this.#methods);
-    bindFsMethods(this.#methods, this.#clock);
+    const loadFiles = bindFsMethods(this.#methods, this.#clock);
     this.#methods.bind(
       METHODS.httpRequest,
       lazily(async () => (await import("./methods/http.ts")).createHttpRequest(this.#clock)),
     );
 
+    const backend = new LazyBackend(this.#log);
+    this.#warmUp = () => Promise.all([backend.warmUp(), loadFiles()]);
     const settings: ProcessSettings = {
-      backend: new LazyBackend(this.#log),
+      backend,
       serverEnv: host.env,
       shutdownGracePeriodMs: 0,
       maxProcesses: null,
@@ -135,6 +138,13 @@ class Server implements RunningServer {
     return this.#shuttingDown;
   }
 
+  /** Start-up does not pay for what the first request needs; the time between a client's handshake and that does. */
+  #warmUpOnce(): void {
+    const warmUp = this.#warmUp;
+    this.#warmUp = null;
+    warmUp?.().catch((error) => this.#log.warn("cannot load ahead", errorFields(error)));
+  }
+
   async #shutDown(): Promise<void> {
     this.#log.info("shutting down", { connections: this.#connections.size, sessions: this.#sessions.size });
     this.#listener?.close();
@@ -156,6 +166,7 @@ class Server implements RunningServer {
       methods: this.#methods,
       environmentInfo: this.#info,
       concurrentRequests: this.#options.concurrentRequests ?? null,
+      onReady: () => this.#warmUpOnce(),
       answersAfterEnd: this.#options.listen.type === "stdio",
     });
     this.#connections.add(connection);

@@ -76,6 +76,7 @@ class Bench {
       methods: table,
       environmentInfo: INFO,
       concurrentRequests: null,
+      onReady: () => {},
       answersAfterEnd: false,
     });
     this.ended = this.connection.run();

@@ -9,7 +9,8 @@ import type { FsMethods } from "./fs.ts";
 
 type Context = CallContext<SessionState>;
 
-export function bindFsMethods(table: MethodTable<Context>, clock: Clock): void {
+/** The returned function loads the methods before anything asks for them. */
+export function bindFsMethods(table: MethodTable<Context>, clock: Clock): () => Promise<unknown> {
   let loading: Promise<FsMethods> | null = null;
   const load = () => loading ??= import("./fs.ts").then(({ createFsMethods }) => createFsMethods(clock));
   const bind = <Params>(row: MethodRow<Params>, pick: (methods: FsMethods) => Handler<Params, Context>): void => {
@@ -35,4 +36,5 @@ export function bindFsMethods(table: MethodTable<Context>, clock: Clock): void {
   bind(METHODS.fsWatchMissing, (methods) => methods.watchMissing);
   bind(METHODS.fsWatch, (methods) => methods.watch);
   bind(METHODS.fsUnwatch, (methods) => methods.unwatch);
+  return load;
 }
