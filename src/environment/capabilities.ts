@@ -7,6 +7,8 @@ import type { Capabilities } from "../protocol/environment.ts";
 
 export const CAPABILITIES: Capabilities = {
   // The reference's.
+  capabilityDiscoveryV2: true,
+  environmentConfigRead: true,
   fileWriteStreaming: true,
   fsWatchMissing: true,
   httpHeaderEnvVars: true,

@@ -6,10 +6,17 @@ import { VERSION } from "../version.ts";
 import { CAPABILITIES } from "./capabilities.ts";
 import { detectShell, passwdEntry } from "./shell.ts";
 
+/**
+ * The protocol's version first: clients compare it before they use newer methods (`capabilities/discoverV2` from 0.164).
+ * Ours stands behind, where comparison ends.
+ */
+const EXECUTOR_VERSION = `0.166.0+exec-server.${VERSION}`;
+
 /** The facts of the host that `environmentInfo` needs, so that the rest is a pure function. */
 export interface HostFacts {
   env: Readonly<Record<string, string>>;
   cwd: string | null;
+  hostname: string | null;
   uid: number | null;
   passwd: string | null;
   platformOs: string;
@@ -17,11 +24,11 @@ export interface HostFacts {
 }
 
 export function environmentInfo(host: HostFacts): EnvironmentInfo {
-  const home = absolute(host.env.HOME) ?? absolute(passwdEntry(host)?.home);
+  const home = homeOf(host);
   const tmpdir = absolute(host.env.TMPDIR);
   return {
     shell: detectShell({ ...host, shellVariable: host.env.SHELL }),
-    executorVersion: VERSION,
+    executorVersion: EXECUTOR_VERSION,
     cwd: host.cwd === null ? null : toFileUri(host.cwd),
     userHomeDir: home === null ? null : toFileUri(home),
     platformOs: host.platformOs,
@@ -32,11 +39,17 @@ export function environmentInfo(host: HostFacts): EnvironmentInfo {
   };
 }
 
+/** The user's home directory, when one is known. */
+export function homeOf(host: Pick<HostFacts, "env" | "uid" | "passwd">): string | null {
+  return absolute(host.env.HOME) ?? absolute(passwdEntry(host)?.home);
+}
+
 /** Reads the facts from the running system. What is not permitted or not there is left out. */
 export function hostFacts(): HostFacts {
   return {
     env: attempt(() => Deno.env.toObject()) ?? {},
     cwd: attempt(() => Deno.cwd()),
+    hostname: attempt(() => Deno.hostname()),
     uid: attempt(() => Deno.uid()),
     passwd: attempt(() => Deno.readTextFileSync("/etc/passwd")),
     platformOs: Deno.build.os === "darwin" ? "macos" : Deno.build.os,

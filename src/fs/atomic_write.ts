@@ -25,14 +25,14 @@ import {
   renameAt,
   unlinkAt,
 } from "../os/file_calls.ts";
-import { type FileStat, S_IFDIR, S_IFREG, statAt, statFd } from "../os/file_stat.ts";
+import { type FileStat, S_IFDIR, S_IFLNK, S_IFREG, statAt, statFd } from "../os/file_stat.ts";
 import type { ContentDigest } from "../protocol/fs.ts";
 import { toBytePath } from "./byte_path.ts";
 import { syncToDevice, writeAll } from "./content.ts";
 import type { WriteFileRequest } from "./file_system.ts";
 import { Expectation } from "./if_match.ts";
 import type { IoContext } from "./io_context.ts";
-import { ContentMismatchError, must, notAFile, OsError } from "./map_error.ts";
+import { ContentMismatchError, crossesALink, must, notAFile, OsError } from "./map_error.ts";
 import { renameToFree } from "./names.ts";
 import { locate, type Location } from "./open_path.ts";
 
@@ -59,7 +59,8 @@ export async function writeAtomically(io: IoContext, request: WriteFileRequest):
 }
 
 /** What is there now, if it may be replaced; null when nothing is. */
-function inspect({ directory, name }: Location, { ifMatch, breakHardLinks }: WriteFileRequest): FileStat | null {
+function inspect({ directory, name }: Location, request: WriteFileRequest): FileStat | null {
+  const { ifMatch, breakHardLinks } = request;
   const stat = statAt(directory, name, AT_SYMLINK_NOFOLLOW);
   if (stat === -ENOENT) {
     if (ifMatch !== null && ifMatch !== "absent") throw new ContentMismatchError(ifMatch, "does not exist");
@@ -68,7 +69,9 @@ function inspect({ directory, name }: Location, { ifMatch, breakHardLinks }: Wri
   const existing = must(stat);
   if (ifMatch === "absent") throw new ContentMismatchError(ifMatch, "exists");
   if (existing.type === S_IFDIR) throw new OsError(EISDIR);
-  if (existing.type !== S_IFREG) throw notAFile(name);
+  // Forbidden; or put there after the path was followed, and then the caller may find out by trying again.
+  if (existing.type === S_IFLNK) throw crossesALink();
+  if (existing.type !== S_IFREG) throw notAFile(toBytePath(request.path));
   if (existing.links > 1 && !breakHardLinks) {
     throw invalidRequest(
       `Cannot write atomically: the file has ${existing.links} hard links, which only breakHardLinks may separate`,

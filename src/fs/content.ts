@@ -8,7 +8,16 @@
 import type { ByteString } from "../os/byte_string.ts";
 import { EAGAIN } from "../os/errno.ts";
 import { closeFd, O_NOCTTY, O_NONBLOCK, O_RDONLY } from "../os/file_calls.ts";
-import { readAt, readAtOnPool, ReadTarget, syncOnPool, writeAt, writeAtOnPool } from "../os/file_content.ts";
+import {
+  readAt,
+  readAtOnPool,
+  ReadTarget,
+  syncOnPool,
+  truncate,
+  truncateOnPool,
+  writeAt,
+  writeAtOnPool,
+} from "../os/file_content.ts";
 import { type FileStat, S_IFREG, statFd } from "../os/file_stat.ts";
 import { allocate } from "../os/libc.ts";
 import type { ByteSink } from "./file_system.ts";
@@ -107,6 +116,11 @@ async function writeOnPool(io: IoContext, fd: number, part: Bytes, offset: numbe
   const count = await io.lane.run(() => writeAtOnPool(fd, part, offset));
   // Writing the same bytes to the same place again does no harm, and tells why it failed.
   return count >= 0 ? count : must(writeAt(fd, part, offset));
+}
+
+/** Takes all content away, which may have to wait until it is on the device. */
+export async function empty(io: IoContext, fd: number): Promise<void> {
+  if (await io.lane.run(() => truncateOnPool(fd, 0)) !== 0) must(truncate(fd, 0));
 }
 
 /** Resolves when the content is on the device. */

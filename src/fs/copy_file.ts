@@ -39,8 +39,9 @@ export async function copyFile(io: IoContext, from: Place, to: Place, options: C
     try {
       // Not emptied by opening it: it may be the same file, which then is its own copy already.
       if (destination.stat.identity !== source.stat.identity) {
-        if (destination.stat.size > 0) must(truncate(destination.fd, 0));
-        await copyContent(io, source, destination.fd, options.signal);
+        const size = await copyContent(io, source, destination.fd, options.signal);
+        // Cut at the end and not emptied at the beginning, for the reason given in `write_file.ts`.
+        if (destination.stat.size > size) must(truncate(destination.fd, size));
         must(chmodFd(destination.fd, source.stat.mode));
       }
     } catch (error) {
@@ -67,8 +68,9 @@ function openEnd({ directory, path }: Place, flags: number, mode = 0): Opened {
   }
 }
 
-async function copyContent(io: IoContext, source: Opened, to: number, signal?: AbortSignal): Promise<void> {
-  if (copySmall(source, to)) return;
+/** Returns how much it was. */
+async function copyContent(io: IoContext, source: Opened, to: number, signal?: AbortSignal): Promise<number> {
+  if (copySmall(source, to)) return source.stat.size;
   let copied = 0;
   for (;;) {
     const count = await io.lane.run(() => copyRangeOnPool(source.fd, to, COPY_CHUNK_BYTES));
@@ -85,12 +87,12 @@ let shared: ReadTarget | undefined;
 
 /** A small file that is in memory, without any other thread. False, and nothing was written, in any other case. */
 function copySmall({ fd, stat }: Opened, to: number): boolean {
-  if (stat.size === 0 || stat.size >= SMALL_READ_BYTES) return false;
+  if (stat.size >= SMALL_READ_BYTES) return false;
   shared ??= new ReadTarget(allocate(SMALL_READ_BYTES));
+  // One byte more than expected shows whether that was all: files of the kernel's own claim to be empty.
   const count = readNow(fd, shared, shared.bytes.subarray(0, stat.size + 1), 0);
   if (count !== stat.size) return false;
-  const bytes = shared.bytes.subarray(0, count);
-  return must(writeAt(to, bytes, 0)) === count;
+  return count === 0 || must(writeAt(to, shared.bytes.subarray(0, count), 0)) === count;
 }
 
 async function copyByHand(
@@ -98,12 +100,12 @@ async function copyByHand(
   from: number,
   to: number,
   options: { offset: number; signal?: AbortSignal | undefined },
-): Promise<void> {
+): Promise<number> {
   const target = new ReadTarget(allocate(SMALL_READ_BYTES));
   const slice = io.pacer.slice(options.signal);
   for (let { offset } = options;;) {
     const count = readNow(from, target, target.bytes, offset) ?? await readOnPool(io, from, target.bytes, offset);
-    if (count === 0) return;
+    if (count === 0) return offset;
     await writeAll(io, to, target.bytes.subarray(0, count), offset);
     offset += count;
     if (slice.isOver) await slice.rest();

@@ -34,6 +34,6 @@ export function createDirectFileSystem(io: IoContext = createIoContext()): FileS
     rename: async (request) => await rename(request),
     chmod: async (request) => await chmod(request),
     symlink: async (request) => await symlink(request),
-    open: async (request) => await openFile(io, request),
+    open: (request) => openFile(io, request),
   };
 }

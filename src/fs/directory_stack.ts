@@ -64,9 +64,12 @@ export class DirectoryStack {
   }
 
   #reopen(identity: string): number {
-    const fd = must(openChildDirectory(this.current, PARENT));
-    if (must(statFd(fd)).identity === identity) return fd;
-    closeFd(fd);
-    throw internalError("a directory was moved while its tree was being worked on");
+    const fd = openChildDirectory(this.current, PARENT);
+    if (fd >= 0) {
+      const stat = statFd(fd);
+      if (typeof stat !== "number" && stat.identity === identity) return fd;
+      closeFd(fd);
+    }
+    throw internalError("a directory was moved or removed while its tree was being worked on");
   }
 }

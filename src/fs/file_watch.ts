@@ -21,7 +21,7 @@ import {
   type Inotify,
   type Subscription,
 } from "./inotify.ts";
-import { must } from "./map_error.ts";
+import { cannotWatch } from "./map_error.ts";
 import type { WatchBudget } from "./watch_budget.ts";
 
 const APPEARED = IN_CREATE | IN_MOVED_TO;
@@ -46,18 +46,19 @@ export class FileWatch {
   }
 
   start(): Promise<void> {
-    const { inotify, budget, path } = this.#options;
+    const { inotify, budget, changes, path } = this.#options;
     if (!budget.take()) throw invalidRequest(`Cannot watch: more than ${budget.limit} directories in all`);
-    try {
-      this.#directory = must(inotify.subscribe(parentOf(path), APPEARED | DISAPPEARED | IN_DELETE_SELF | IN_MOVE_SELF, {
-        changed: (mask, name) => this.#nameChanged(mask, name),
-        overflowed: () => this.#options.changes.overflow(),
-      }));
-      this.#watchContent();
-    } catch (error) {
+    const mask = APPEARED | DISAPPEARED | IN_DELETE_SELF | IN_MOVE_SELF;
+    const directory = inotify.subscribe(parentOf(path), mask, {
+      changed: (happened, name) => this.#nameChanged(happened, name),
+      overflowed: () => changes.overflow(),
+    });
+    if (typeof directory === "number") {
       budget.release();
-      throw error;
+      throw cannotWatch(-directory);
     }
+    this.#directory = directory;
+    this.#watchContent();
     return Promise.resolve();
   }
 

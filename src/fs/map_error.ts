@@ -4,16 +4,14 @@
 
 import { DomainError, type ErrorKind, internalError, invalidRequest } from "../errors.ts";
 import { type ByteString, lossyText } from "../os/byte_string.ts";
-import { describeErrno, EACCES, EINVAL, ELOOP, ENOENT, EPERM } from "../os/errno.ts";
+import { describeErrno, EACCES, EINVAL, ELOOP, EMFILE, ENOENT, EPERM } from "../os/errno.ts";
 import { MAX_READ_FILE_BYTES } from "./limits.ts";
 
 /** Numbers only this layer decides by. */
 export const EIO = 5;
 export const ENXIO = 6;
-export const EBADF = 9;
 export const EBUSY = 16;
-export const EXDEV = 18;
-export const EOPNOTSUPP = 95;
+export const ENOSPC = 28;
 
 /** A failed system call, told in the words of the system: `No such file or directory (os error 2)`. */
 export class OsError extends DomainError {
@@ -58,6 +56,13 @@ export function isALink(): DomainError {
 /** A link that was forbidden, found while resolving a path. Of the kind the reference gives it. */
 export function crossesALink(): DomainError {
   return internalError(`path contains a symbolic link (os error ${ELOOP})`);
+}
+
+/** A watch that cannot be had. What the system says of its own limits would be taken for a full disk otherwise. */
+export function cannotWatch(errno: number): DomainError {
+  if (errno !== ENOSPC && errno !== EMFILE) return new OsError(errno);
+  const limit = errno === ENOSPC ? "max_user_watches" : "max_user_instances or open files";
+  return internalError(`Cannot watch: the system's limit is reached (${limit})`);
 }
 
 /** `ifMatch` did not hold: the file is not what the caller has read. Nothing was changed. */

@@ -2,11 +2,11 @@
 
 import { internalError } from "../errors.ts";
 import { EINVAL } from "../os/errno.ts";
-import { closeFd, O_CREAT, O_RDONLY, O_TRUNC, O_WRONLY } from "../os/file_calls.ts";
+import { closeFd, O_CREAT, O_RDONLY, O_WRONLY } from "../os/file_calls.ts";
 import { ReadTarget } from "../os/file_content.ts";
 import { allocate } from "../os/libc.ts";
 import { toBytePath } from "./byte_path.ts";
-import { openRegular, readNow, readOnPool, writeAll } from "./content.ts";
+import { empty, openRegular, readNow, readOnPool, writeAll } from "./content.ts";
 import type { OpenFile, OpenRequest } from "./file_system.ts";
 import type { IoContext } from "./io_context.ts";
 import { must, OsError } from "./map_error.ts";
@@ -14,10 +14,16 @@ import { must, OsError } from "./map_error.ts";
 /** File positions are signed in the kernel. */
 const MAX_OFFSET = 2 ** 63 - 1;
 
-const FLAGS = { read: O_RDONLY, replace: O_WRONLY | O_CREAT | O_TRUNC } as const;
+const FLAGS = { read: O_RDONLY, replace: O_WRONLY | O_CREAT } as const;
 
-export function openFile(io: IoContext, { path, mode, followSymlinks }: OpenRequest): OpenFile {
-  const { fd } = openRegular(toBytePath(path), { followSymlinks, flags: FLAGS[mode], mode: 0o666 });
+export async function openFile(io: IoContext, { path, mode, followSymlinks }: OpenRequest): Promise<OpenFile> {
+  const { fd, stat } = openRegular(toBytePath(path), { followSymlinks, flags: FLAGS[mode], mode: 0o666 });
+  try {
+    if (mode === "replace" && stat.size > 0) await empty(io, fd);
+  } catch (error) {
+    closeFd(fd);
+    throw error;
+  }
   return new DirectOpenFile(io, fd);
 }
 

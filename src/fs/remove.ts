@@ -11,7 +11,7 @@ import { EEXIST, EISDIR, ELOOP, ENOENT, ENOTDIR, ENOTEMPTY, EPERM } from "../os/
 import { AT_FDCWD, AT_REMOVEDIR, AT_SYMLINK_NOFOLLOW, closeFd, unlinkAt } from "../os/file_calls.ts";
 import { S_IFDIR, S_IFLNK, statAt } from "../os/file_stat.ts";
 import { ROOT, toBytePath } from "./byte_path.ts";
-import { nextRecords } from "./directory_reader.ts";
+import { type DirectoryRecord, nextRecords } from "./directory_reader.ts";
 import { DirectoryStack, openChildDirectory } from "./directory_stack.ts";
 import type { RemoveRequest } from "./file_system.ts";
 import type { IoContext } from "./io_context.ts";
@@ -86,13 +86,23 @@ async function removeTree(path: ByteString, slice: Slice): Promise<void> {
 /** Removes everything in the current directory but directories, whose names it returns. */
 async function removeFiles(stack: DirectoryStack, slice: Slice): Promise<ByteString[]> {
   const directories: ByteString[] = [];
-  for (let records = nextRecords(stack.current); records !== null; records = nextRecords(stack.current)) {
+  for (let records = nextNames(stack.current); records !== null; records = nextNames(stack.current)) {
     for (const { name, type } of records) {
       if (type === "directory" || !removeFile(stack.current, name)) directories.push(name);
       if (slice.isOver) await slice.rest();
     }
   }
   return directories;
+}
+
+/** Null at the end, and when somebody else has removed the directory already. */
+function nextNames(directory: number): DirectoryRecord[] | null {
+  try {
+    return nextRecords(directory);
+  } catch (error) {
+    if (error instanceof OsError && error.errno === ENOENT) return null;
+    throw error;
+  }
 }
 
 /** False when it is a directory. */

@@ -32,7 +32,7 @@ import {
   type InotifyListener,
   type Subscription,
 } from "./inotify.ts";
-import { OsError } from "./map_error.ts";
+import { cannotWatch, OsError } from "./map_error.ts";
 import type { Pacer, Slice } from "./pacer.ts";
 import type { WatchBudget } from "./watch_budget.ts";
 
@@ -116,7 +116,7 @@ export class TreeWatch {
     const subscription = inotify.subscribe(path, mask, this.#listener);
     if (typeof subscription === "number") {
       budget.release();
-      return new OsError(-subscription);
+      return cannotWatch(-subscription);
     }
     this.#directories.set(path, subscription);
     return null;
@@ -133,7 +133,10 @@ export class TreeWatch {
       else this.#forgetBelow(path);
     } else if ((mask & APPEARED) !== 0) {
       changes.add(path, "created");
-      if (isDirectory && recursive) this.#lookInto({ path, isNew: true });
+      if (!isDirectory || !recursive) return;
+      // It may have taken the place of another directory, whose end is told later.
+      this.#forgetBelow(path);
+      this.#lookInto({ path, isNew: true });
     } else changes.add(path, "modified");
   }
 
@@ -178,8 +181,7 @@ export class TreeWatch {
     const failure = this.#watch(path);
     if (failure !== null) return this.#cannotWatch(path, failure);
     const fd = openAt(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
-    // Gone again already, or not ours to list: it is watched all the same.
-    if (fd < 0) return;
+    if (fd < 0) return this.#cannotWatch(path, new OsError(-fd));
     try {
       for (const record of await allRecords(fd, slice)) {
         if (this.#isClosed || this.#mustRestart) return;
@@ -188,6 +190,9 @@ export class TreeWatch {
         if (isDirectory(fd, record)) this.#unseen.push({ path: child, isNew });
         if (slice.isOverAtLast) await slice.rest();
       }
+    } catch (error) {
+      if (!(error instanceof OsError)) throw error;
+      this.#cannotWatch(path, error);
     } finally {
       closeFd(fd);
     }

@@ -9,7 +9,6 @@ const AT_EMPTY_PATH = 0x1000;
 const emptyPath = allocate(1);
 
 export const S_IFMT = 0o170000;
-export const S_IFIFO = 0o010000;
 export const S_IFCHR = 0o020000;
 export const S_IFDIR = 0o040000;
 export const S_IFREG = 0o100000;

@@ -3,6 +3,8 @@
 import type * as z from "zod";
 import type { EnvironmentInfo, EnvironmentStatus } from "./environment.ts";
 import type { InitializeParams, InitializeResult } from "./handshake.ts";
+import type * as discovery from "./capability_discovery.ts";
+import type * as config from "./environment_config.ts";
 import type * as fs from "./fs.ts";
 import type * as http from "./http.ts";
 import type * as process from "./process.ts";
@@ -15,6 +17,18 @@ export interface MethodTypes {
   "initialize": { params: InitializeParams; result: InitializeResult };
   "environment/info": { params: null; result: EnvironmentInfo };
   "environment/status": { params: null; result: EnvironmentStatus };
+  "environmentConfig/read": {
+    params: z.input<typeof config.EnvironmentConfigReadParams>;
+    result: config.EnvironmentConfigReadResult;
+  };
+  "capabilityRoots/discoverV1": {
+    params: z.input<typeof discovery.CapabilityRootsDiscoverParams>;
+    result: discovery.CapabilityRootsDiscoverResult;
+  };
+  "capabilities/discoverV2": {
+    params: z.input<typeof discovery.CapabilitiesDiscoverParams>;
+    result: discovery.CapabilitiesDiscoverResult;
+  };
   "process/start": { params: z.input<typeof process.ProcessStartParams>; result: process.ProcessStartResult };
   "process/read": { params: z.input<typeof process.ProcessReadParams>; result: process.ProcessReadResult };
   "process/write": { params: z.input<typeof process.ProcessWriteParams>; result: process.ProcessWriteResult };

@@ -11,6 +11,8 @@
 
 import type { MethodRow } from "../rpc/method_table.ts";
 import type { Claim, ClaimMode, Lane } from "../rpc/scheduler.ts";
+import { CapabilitiesDiscoverParams, CapabilityRootsDiscoverParams } from "./capability_discovery.ts";
+import { EnvironmentConfigReadParams } from "./environment_config.ts";
 import * as fs from "./fs.ts";
 import { HttpRequestParams } from "./http.ts";
 import { NoParams } from "./primitives.ts";
@@ -63,6 +65,19 @@ const FS = "filesystem";
 export const METHODS = {
   environmentInfo: row("environment/info", "environment info", NoParams, { lane: "control" }),
   environmentStatus: row("environment/status", "environment status", NoParams, { lane: "control" }),
+
+  environmentConfigRead: row("environmentConfig/read", "environment config", EnvironmentConfigReadParams, {
+    claims: readsFiles,
+  }),
+  capabilityRootsDiscover: row(
+    "capabilityRoots/discoverV1",
+    "capability discovery",
+    CapabilityRootsDiscoverParams,
+    { claims: readsFiles },
+  ),
+  capabilitiesDiscover: row("capabilities/discoverV2", "capability discovery", CapabilitiesDiscoverParams, {
+    claims: readsFiles,
+  }),
 
   processStart: row("process/start", "exec", ProcessStartParams, {
     claims: ({ processId }) => [

@@ -80,7 +80,7 @@ class Server implements RunningServer {
     this.#info = environmentInfo(host);
     bindEnvironmentMethods(this.#methods, this.#info);
     bindProcessMethods(this.#methods);
-    const loadFiles = bindFsMethods(this.#methods, this.#clock);
+    const loadFiles = bindFsMethods(this.#methods, { clock: this.#clock, host });
     this.#methods.bind(
       METHODS.httpRequest,
       lazily(async () => (await import("./methods/http.ts")).createHttpRequest(this.#clock)),

@@ -329,7 +329,7 @@ Deno.test("HttpRequests pauses the server's sending while the client has no room
   const bench = new Bench();
   bench.sink.hasRoom = false;
   await bench.stream(server.origin);
-  // Once the kernel's buffers are full nothing moves any more.
+  // That nothing moves any more can only be seen by looking twice: the kernel's buffers are full.
   for (let before = -1; before !== sent;) {
     before = sent;
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -371,11 +371,15 @@ Deno.test("HttpRequests ends everything with the connection: waits, bodies, stre
 
 Deno.test("HttpRequests bounds what it gathers, for one response and for all", async () => {
   const hold = signalled();
+  const reached = signalled();
   await using server = serve(async (connection, { path }) => {
     const size = Number(path.slice(1));
     await connection.send(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`);
     await connection.send(new Uint8Array(size - 1));
-    if (size === 900) await hold.promise;
+    if (size === 900) {
+      reached.resolve();
+      await hold.promise;
+    }
     await connection.send(new Uint8Array(1));
   });
   const bench = new Bench({ maxBufferedBodyBytes: 1000, maxBufferedBytes: 1500 });
@@ -386,7 +390,7 @@ Deno.test("HttpRequests bounds what it gathers, for one response and for all", a
   );
 
   const held = bench.send(`${server.origin}/900`);
-  while (server.requests.length < 3) await new Promise((resolve) => setTimeout(resolve, 1));
+  await reached.promise;
   let message = "";
   // The first bytes of the held response arrive when they arrive; from then on there is no place for a second one.
   while (message === "") message = await bench.send(`${server.origin}/800`).then(() => "", (error) => error.message);

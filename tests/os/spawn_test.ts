@@ -31,6 +31,6 @@ Deno.test("200 children at once leave no descriptor, no zombie and no process be
 
 Deno.test("exit statuses are known even if our launcher left SIGCHLD ignored", async () => {
   const launch = `trap '' CHLD; exec ${fixtureCommand("spawn_many").map(quoted).join(" ")}`;
-  const output = JSON.parse(await outputOf(["sh", "-c", launch]));
+  const output = JSON.parse(await outputOf(["bash", "-c", launch]));
   assert.deepEqual(output, { wrong: 0, newDescriptors: 0, zombies: 0, left: 0 });
 });

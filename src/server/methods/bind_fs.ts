@@ -1,21 +1,36 @@
-/** Binds the rows of `fs/*` to functions that are loaded with the first of them. */
+/** Binds the rows of `fs/*`, and of what reads configuration, to functions that are loaded with the first of them. */
 
 import type { Clock } from "../../clock.ts";
+import type { HostFacts } from "../../environment/info.ts";
 import { METHODS } from "../../protocol/methods.ts";
 import { type Handler, lazily, type MethodRow, type MethodTable } from "../../rpc/method_table.ts";
 import type { CallContext } from "../connection.ts";
 import type { SessionState } from "../session_state.ts";
+import type { createDiscoveryMethods } from "./discovery.ts";
 import type { FsMethods } from "./fs.ts";
+
+type DiscoveryMethods = ReturnType<typeof createDiscoveryMethods>;
 
 type Context = CallContext<SessionState>;
 
 /** The returned function loads the methods before anything asks for them. */
-export function bindFsMethods(table: MethodTable<Context>, clock: Clock): () => Promise<unknown> {
+export function bindFsMethods(
+  table: MethodTable<Context>,
+  { clock, host }: { clock: Clock; host: HostFacts },
+): () => Promise<unknown> {
   let loading: Promise<FsMethods> | null = null;
   const load = () => loading ??= import("./fs.ts").then(({ createFsMethods }) => createFsMethods(clock));
   const bind = <Params>(row: MethodRow<Params>, pick: (methods: FsMethods) => Handler<Params, Context>): void => {
     table.bind(row, lazily(async () => pick(await load())));
   };
+
+  let loadingDiscovery: Promise<DiscoveryMethods> | null = null;
+  const loadDiscovery = () =>
+    loadingDiscovery ??= Promise.all([import("./discovery.ts"), load()])
+      .then(([{ createDiscoveryMethods }, { filesFor }]) => createDiscoveryMethods(host, filesFor));
+  table.bind(METHODS.environmentConfigRead, lazily(async () => (await loadDiscovery()).readConfig));
+  table.bind(METHODS.capabilityRootsDiscover, lazily(async () => (await loadDiscovery()).discoverRoots));
+  table.bind(METHODS.capabilitiesDiscover, lazily(async () => (await loadDiscovery()).discoverCapabilities));
 
   bind(METHODS.fsReadFile, (methods) => methods.readFile);
   bind(METHODS.fsWriteFile, (methods) => methods.writeFile);

@@ -65,7 +65,8 @@ export function createFsMethods(clock: Clock) {
   const machine: Machine = { io, inotify: new Inotify(sharedReactor) };
   const direct = createDirectFileSystem(io);
 
-  const filesFor = ({ sandbox }: { sandbox?: unknown }): FileSystem => {
+  /** The file system a sandbox object leaves to see. */
+  const filesFor = (sandbox: unknown): FileSystem => {
     if (sandbox === undefined || sandbox === null) return direct;
     throw invalidRequest("this server cannot confine file operations: sandbox must be null");
   };
@@ -74,60 +75,61 @@ export function createFsMethods(clock: Clock) {
   };
 
   return {
+    filesFor,
     readFile: async (params: fs.FsReadFileParams, { signal }: Context): Promise<EncodedResult> => {
       // Piece by piece into base64: the content is never in memory twice as bytes, and no string holds it whole.
       const parts = ['{"dataBase64":"'];
-      await filesFor(params).readFile(params, (piece) => parts.push(piece.toBase64()), signal);
+      await filesFor(params.sandbox).readFile(params, (piece) => parts.push(piece.toBase64()), signal);
       parts.push('"}');
       return new EncodedResult(parts);
     },
     writeFile: async (params: fs.FsWriteFileParams) => {
-      await filesFor(params).writeFile(params);
+      await filesFor(params.sandbox).writeFile(params);
       return DONE;
     },
     getMetadata: (params: fs.FsGetMetadataParams, { signal }: Context): Promise<fs.FsGetMetadataResult> => {
-      return filesFor(params).getMetadata(params, signal);
+      return filesFor(params.sandbox).getMetadata(params, signal);
     },
     canonicalize: async (params: fs.FsCanonicalizeParams): Promise<fs.FsCanonicalizeResult> => {
-      return { path: toFileUri(await filesFor(params).canonicalize(params.path)) };
+      return { path: toFileUri(await filesFor(params.sandbox).canonicalize(params.path)) };
     },
     createDirectory: async (params: fs.FsCreateDirectoryParams) => {
-      await filesFor(params).createDirectory(params);
+      await filesFor(params.sandbox).createDirectory(params);
       return DONE;
     },
     readDirectory: async (
       params: fs.FsReadDirectoryParams,
       { signal }: Context,
     ): Promise<fs.FsReadDirectoryResult> => {
-      return { entries: await filesFor(params).readDirectory(params.path, signal) };
+      return { entries: await filesFor(params.sandbox).readDirectory(params.path, signal) };
     },
     walk: (params: fs.FsWalkParams, { signal }: Context): Promise<fs.FsWalkResult> => {
-      return filesFor(params).walk(params, signal);
+      return filesFor(params.sandbox).walk(params, signal);
     },
     remove: async (params: fs.FsRemoveParams, { signal }: Context) => {
-      await filesFor(params).remove(params, signal);
+      await filesFor(params.sandbox).remove(params, signal);
       return DONE;
     },
     copy: async (params: fs.FsCopyParams, { signal }: Context) => {
-      await filesFor(params).copy(params, signal);
+      await filesFor(params.sandbox).copy(params, signal);
       return DONE;
     },
     rename: async (params: fs.FsRenameParams) => {
-      await filesFor(params).rename(params);
+      await filesFor(params.sandbox).rename(params);
       return DONE;
     },
     chmod: async (params: fs.FsChmodParams) => {
-      await filesFor(params).chmod(params);
+      await filesFor(params.sandbox).chmod(params);
       return DONE;
     },
     symlink: async (params: fs.FsSymlinkParams) => {
-      await filesFor(params).symlink(params);
+      await filesFor(params.sandbox).symlink(params);
       return DONE;
     },
 
     open: async (params: fs.FsOpenParams, context: Context): Promise<fs.FsOpenResult> => {
       const { handleId } = params;
-      const files = filesFor(params);
+      const files = filesFor(params.sandbox);
       await own(context).handles.open(handleId, () => files.open(params));
       return { handleId };
     },
@@ -149,7 +151,7 @@ export function createFsMethods(clock: Clock) {
     },
     watch: async (params: fs.FsWatchParams, context: Context) => {
       // A confined watch would have to run inside the sandbox; refusing is honest.
-      filesFor(params);
+      filesFor(params.sandbox);
       await own(context).watches.watch(params);
       return DONE;
     },

@@ -23,7 +23,9 @@ export function testLinkFreePaths(test: ContractTest): void {
       const open = files.open({ path, mode: "replace", followSymlinks: false });
       await assertFails(open, "internal", /symbolic link|Not a directory/);
     }
-    for (const path of [`${directory}/linked/f`, `${directory}/linked/new`]) {
+    for (
+      const path of [`${directory}/link`, `${directory}/broken`, `${directory}/linked/f`, `${directory}/linked/new`]
+    ) {
       const atomic = write(files, path, "x", { followSymlinks: false, atomic: true });
       await assertFails(atomic, "internal", /symbolic link|Not a directory/);
     }

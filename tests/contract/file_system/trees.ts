@@ -31,6 +31,15 @@ export function testTrees(test: ContractTest): void {
     await assertFails(remove(files, "/", { recursive: false }), "internal", "Device or resource busy (os error 16)");
   });
 
+  test("remove of a tree that somebody else removes at the same time ends well", async (files, directory) => {
+    for (let round = 0; round < 20; round++) {
+      const tree = `${directory}/tree${round}`;
+      for (let index = 0; index < 30; index++) await Deno.mkdir(`${tree}/${index % 6}/${index}/x`, { recursive: true });
+      await Promise.all([remove(files, tree), remove(files, tree), remove(files, tree)]);
+      assert.deepEqual(names(directory), []);
+    }
+  });
+
   test("trees deeper than there are descriptors can be copied and removed", async (files, directory) => {
     const deep = `${directory}/t${"/d".repeat(600)}`;
     await Deno.mkdir(deep, { recursive: true });

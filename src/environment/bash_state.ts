@@ -1,0 +1,205 @@
+/**
+ * The state of a bash: how it is written out, read, and what brings a fresh shell into it.
+ *
+ * Everything a login profile can leave behind that a later command can see: variables, functions, aliases, options,
+ * limits, the file mode mask and the working directory. Traps are told but not restored, because what they clean up was
+ * made for one shell.
+ */
+
+import { decodeUtf8 } from "./local_files.ts";
+import { shellQuote } from "./shell_quote.ts";
+
+export interface BashState {
+  readonly cwd: string;
+  readonly umask: string;
+  /** Lines of `ulimit -a`. */
+  readonly softLimits: readonly string[];
+  readonly hardLimits: readonly string[];
+  /** Commands, one for each option. */
+  readonly setOptions: readonly string[];
+  readonly shopts: readonly string[];
+  readonly aliases: string;
+  readonly traps: string;
+  /** Commands that give functions their attributes, one for each. */
+  readonly functionNames: readonly string[];
+  readonly functions: string;
+  /** Commands that declare variables, by name. */
+  readonly variables: ReadonlyMap<string, string>;
+}
+
+/** What every bash has of its own, or what differs from one moment to the next. */
+const OWN_VARIABLES = new Set(
+  ("_ BASH BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_ARGV0 BASH_CMDS BASH_COMMAND BASH_EXECUTION_STRING " +
+    "BASH_LINENO BASH_LOADABLES_PATH BASH_MONOSECONDS BASH_SOURCE BASH_SUBSHELL BASH_TRAPSIG COLUMNS COMP_WORDBREAKS " +
+    "DIRSTACK EPOCHREALTIME EPOCHSECONDS FUNCNAME GROUPS HISTCMD LINENO LINES OLDPWD OPTERR OPTIND PIPESTATUS PPID PWD " +
+    "RANDOM SECONDS SHELLOPTS SHLVL SRANDOM").split(" "),
+);
+
+/** Every name of ours in a shell begins like this. */
+const OWN_PREFIX = "__exec_server_";
+
+/** In this order, each followed by a NUL. `builtin` sees to it that a profile's functions are not in the way. */
+const SECTIONS = [
+  "pwd",
+  "umask",
+  "ulimit -aS",
+  "ulimit -aH",
+  "set +o",
+  "shopt -p",
+  "alias -p",
+  "trap -p",
+  "declare -F",
+  "declare -f",
+];
+
+/** Marks where a state begins and ends in the output of a shell that may say other things as well. */
+function marks(nonce: string): { begin: string; end: string } {
+  return { begin: `${nonce}:begin`, end: `${nonce}:end` };
+}
+
+/** A command that writes the state of the shell that runs it. */
+export function dumpScript(nonce: string): string {
+  const { begin, end } = marks(nonce);
+  const name = `${OWN_PREFIX}name`;
+  return [
+    `\\builtin printf '\\0%s\\0' ${begin}`,
+    ...SECTIONS.map((section) => `\\builtin ${section}; \\builtin printf '\\0'`),
+    // Words are split below, whatever a profile has made of it; the first word on a variable counts.
+    `\\builtin declare -p IFS; \\builtin printf '\\0'; IFS=$' \\t\\n'`,
+    `for ${name} in $(\\builtin compgen -v); do \\builtin declare -p "$${name}"; \\builtin printf '\\0'; done`,
+    `\\builtin printf '%s\\0' ${end}`,
+  ].join("\n");
+}
+
+/** What stands behind a whole state in the output of a shell. */
+export function endOfState(nonce: string): string {
+  return `\0${marks(nonce).end}\0`;
+}
+
+/** Null when the output does not hold a whole state. What else it holds does not matter. */
+export function parseState(output: Uint8Array, nonce: string): BashState | null {
+  const begin = new TextEncoder().encode(`\0${marks(nonce).begin}\0`);
+  const start = indexOfBytes(output, begin, 0);
+  const stop = indexOfBytes(output, new TextEncoder().encode(endOfState(nonce)), start);
+  const text = start === -1 || stop === -1 ? null : decodeUtf8(output.subarray(start + begin.length, stop));
+  if (text === null) return null;
+  const [cwd, umask, softLimits, hardLimits, setOptions, shopts, aliases, traps, names, functions, ...variables] = text
+    .split("\0");
+  if (functions === undefined) return null;
+  return {
+    cwd: (cwd ?? "").replace(/\n$/, ""),
+    umask: (umask ?? "").trim(),
+    softLimits: limits(softLimits),
+    hardLimits: limits(hardLimits),
+    setOptions: lines(setOptions),
+    shopts: lines(shopts),
+    aliases: aliases ?? "",
+    traps: traps ?? "",
+    functionNames: lines(names),
+    functions,
+    variables: parseVariables(variables),
+  };
+}
+
+/** Without the number of file locks: no kernel looks at it any more, and it may be used to mark processes. */
+function limits(text: string | undefined): string[] {
+  return lines(text).filter((line) => !line.includes("(-x)"));
+}
+
+function indexOfBytes(bytes: Uint8Array, wanted: Uint8Array, from: number): number {
+  if (from === -1) return -1;
+  for (let at = bytes.indexOf(wanted[0]!, from); at !== -1; at = bytes.indexOf(wanted[0]!, at + 1)) {
+    if (wanted.every((byte, offset) => bytes[at + offset] === byte)) return at;
+  }
+  return -1;
+}
+
+function lines(text: string | undefined): string[] {
+  return (text ?? "").split("\n").filter((line) => line !== "");
+}
+
+function parseVariables(declarations: readonly string[]): Map<string, string> {
+  const variables = new Map<string, string>();
+  for (const declaration of declarations) {
+    const name = /^declare -\S+ (\w+)/.exec(declaration)?.[1];
+    if (name === undefined || OWN_VARIABLES.has(name) || name.startsWith(OWN_PREFIX) || variables.has(name)) continue;
+    variables.set(name, declaration.replace(/\n$/, ""));
+  }
+  return variables;
+}
+
+export function sameState(a: BashState, b: BashState): boolean {
+  return JSON.stringify({ ...a, variables: [...a.variables].sort() }) ===
+    JSON.stringify({ ...b, variables: [...b.variables].sort() });
+}
+
+export interface Restoration {
+  /** Commands that bring a shell from the one state to the other. */
+  readonly script: string;
+  /** Variables they set or unset. */
+  readonly changedVariables: readonly string[];
+  /** Aliases are in force: they apply from the next line on. */
+  readonly expandsAliases: boolean;
+}
+
+/** Null when the difference cannot be restored. */
+export function restoration(before: BashState, after: BashState): Restoration | null {
+  if (before.traps !== after.traps) return null;
+  const changed = changedVariables(before, after);
+  const commands = [
+    ...changed.flatMap((name) => variableCommands(name, before, after)),
+    // Functions may be written in syntax that only an option allows.
+    ...added(before.shopts, after.shopts),
+    ...functionCommands(before, after),
+    // From here on profile functions exist, and may be called like builtins.
+    ...(after.umask === before.umask ? [] : [`builtin umask ${after.umask}`]),
+    ...limitCommands("S", before.softLimits, after.softLimits),
+    ...limitCommands("H", before.hardLimits, after.hardLimits),
+    ...(after.cwd === before.cwd ? [] : [`builtin cd -- ${shellQuote(after.cwd)}`]),
+    // Behind the functions, in which aliases have been expanded once already.
+    ...(after.aliases === before.aliases ? [] : [after.aliases]),
+    // Behind all else, because some of them end a shell over what the commands above may do.
+    ...added(before.setOptions, after.setOptions),
+    // The first command finds a success behind it, whatever the last of these has said.
+    ":",
+  ];
+  const expandsAliases = after.shopts.includes("shopt -s expand_aliases");
+  return { script: commands.join("\n"), changedVariables: changed, expandsAliases };
+}
+
+function changedVariables(before: BashState, after: BashState): string[] {
+  const names = new Set([...before.variables.keys(), ...after.variables.keys()]);
+  return [...names].filter((name) => before.variables.get(name) !== after.variables.get(name));
+}
+
+function variableCommands(name: string, before: BashState, after: BashState): string[] {
+  const declaration = after.variables.get(name);
+  // A declaration adds attributes and takes none away, so that a variable starts from nothing.
+  const unset = before.variables.has(name) ? [`unset -v ${name}`] : [];
+  return declaration === undefined ? unset : [...unset, declaration];
+}
+
+function functionCommands(before: BashState, after: BashState): string[] {
+  const nameOf = (command: string): string => command.slice(command.lastIndexOf(" ") + 1);
+  const kept = new Set(after.functionNames.map(nameOf));
+  const removed = before.functionNames.map(nameOf).filter((name) => !kept.has(name));
+  return [
+    ...removed.map((name) => `unset -f ${name}`),
+    ...(after.functions === before.functions ? [] : [after.functions]),
+    // `declare -f NAME` alone would print it.
+    ...added(before.functionNames, after.functionNames).filter((command) => !command.startsWith("declare -f ")),
+  ];
+}
+
+function limitCommands(kind: "S" | "H", before: readonly string[], after: readonly string[]): string[] {
+  return added(before, after).map((line) => {
+    const [, option, value] = /-(\w)\)\s+(\S+)$/.exec(line) ?? [];
+    // Without a match the line says nothing that could be set; comparing states finds out whether it mattered.
+    return option === undefined ? ":" : `builtin ulimit -${kind} -${option} ${value}`;
+  });
+}
+
+function added(before: readonly string[], after: readonly string[]): string[] {
+  const known = new Set(before);
+  return after.filter((line) => !known.has(line));
+}

@@ -1,0 +1,72 @@
+/** Every bound of what the server tells of its machine, with its reason. Bounds a client meets are the reference's. */
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+// ---------------------------------------------------------------- environmentConfig/read
+
+/** One configuration file. Ours: the largest known are some hundred kilobytes, and parsing a megabyte takes half a second. */
+export const MAX_CONFIG_FILE_BYTES = 1 * MIB;
+
+// ---------------------------------------------------------------- capabilityRoots/discoverV1
+
+export const MAX_CAPABILITY_ROOTS = 128;
+/** Roots looked at together, so that one slow root does not hold up the rest, nor all of them the disk. */
+export const MAX_CONCURRENT_ROOTS = 8;
+
+/** How far below a root is looked for skills and manifests. */
+export const CAPABILITY_WALK_LIMITS = { maxDepth: 6, maxDirectories: 2_000, maxEntries: 20_000 } as const;
+
+export const MAX_CAPABILITY_FILE_BYTES = 1 * MIB;
+/** All files of one root. */
+export const MAX_CAPABILITY_BUNDLE_BYTES = 16 * MIB;
+/**
+ * All files of one answer. Ours: 128 full roots would be 2 GiB, while one message may have 64 MiB. What no longer fits is
+ * left out of its root with a warning.
+ */
+export const MAX_CAPABILITY_ANSWER_BYTES = 32 * MIB;
+
+// ---------------------------------------------------------------- capabilities/discoverV2
+
+/** Plugins and roots of skills. */
+export const MAX_CAPABILITY_LOCATIONS = 512;
+/** Plugins and skills in one answer. */
+export const MAX_CAPABILITIES = 2_048;
+export const MAX_INVENTORY_BYTES = 4 * MIB;
+export const MAX_INVENTORY_WARNINGS = 64;
+
+/** Directories and names in a plugin cache: two levels of it. */
+export const PLUGIN_CACHE_WALK_LIMITS = { maxDepth: 1, maxDirectories: 2_000, maxEntries: 20_000 } as const;
+/** What an installer notes down about a plugin. */
+export const MAX_INSTALL_METADATA_BYTES = 16 * KIB;
+export const MAX_REMOTE_PLUGIN_ID_BYTES = 1 * KIB;
+
+/** In characters. */
+export const MAX_SKILL_NAME_LENGTH = 64;
+/** Plugin, colon and skill. */
+export const MAX_QUALIFIED_SKILL_NAME_LENGTH = 2 * MAX_SKILL_NAME_LENGTH + 1;
+/** Of a tool that a skill depends on: its type and transport, and everything else about it. */
+export const MAX_TOOL_WORD_LENGTH = 64;
+export const MAX_TOOL_TEXT_LENGTH = 1_024;
+/** Aliases followed in one document: real ones have none, and a few lines of them can stand for gigabytes. */
+export const MAX_YAML_ALIASES = 64;
+
+// ---------------------------------------------------------------- shellSnapshot
+
+/** Kept states of one session. Agents work in one or two directories per thread. */
+export const MAX_SHELL_SNAPSHOTS = 16;
+/**
+ * What restores one state. It travels in the environment of every command, where the kernel allows two megabytes in all;
+ * the largest version managers define some 200 KiB of functions.
+ */
+export const MAX_SHELL_STATE_BYTES = 512 * KIB;
+/** One variable of it: the kernel allows 128 KiB, name and all. */
+export const MAX_SHELL_STATE_VARIABLE_BYTES = 120 * KIB;
+/** What a capturing shell may write: its state before and after, and whatever a profile says. */
+export const MAX_SHELL_CAPTURE_BYTES = 4 * MIB;
+/** How long a profile may take, once per state. One that takes longer waits for something, and is run as it is. */
+export const SHELL_CAPTURE_TIMEOUT_MS = 10_000;
+/** How long a state that could not be had is not asked for again. */
+export const SHELL_CAPTURE_RETRY_MS = 60_000;
+/** Captures for one scope, shell and directory: a client whose environment is new each time never gains by them. */
+export const MAX_CAPTURES_PER_PLACE = 8;

@@ -1,0 +1,24 @@
+/** `shellSnapshot` of `process/start`: the wish that the state of a login shell be kept and reused. Shapes only. */
+
+import * as z from "zod";
+
+/** In UTF-8; the reference's figure. Clients use a thread's id and an environment's name. */
+export const MAX_SNAPSHOT_SCOPE_BYTES = 256;
+
+const SHELL_NAMES = ["bash", "zsh", "sh"];
+
+export const ShellSnapshotParam = z.object({
+  /** Commands that may share a state; others never see it. */
+  scopeId: z.string().refine(
+    (scope) => scope !== "" && new TextEncoder().encode(scope).length <= MAX_SNAPSHOT_SCOPE_BYTES,
+    { error: `shell snapshot scope must be non-empty and at most ${MAX_SNAPSHOT_SCOPE_BYTES} bytes` },
+  ),
+  shell: z.object({
+    name: z.string().refine((name) => SHELL_NAMES.includes(name), {
+      error: ({ input }) => `shell snapshots are unsupported for shell \`${input}\``,
+    }),
+    /** Must be the program of the command, or there is nothing to reuse. */
+    path: z.string(),
+  }),
+});
+export type ShellSnapshotParam = z.output<typeof ShellSnapshotParam>;
