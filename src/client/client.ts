@@ -11,6 +11,7 @@ import type {
   Notification,
   NotificationName,
   NotificationTypes,
+  ProcessNotification,
 } from "../protocol/method_types.ts";
 import type { EnvironmentInfo } from "../protocol/environment.ts";
 import { decodeMessage, encodeNotification, encodeRequest } from "../rpc/envelope.ts";
@@ -141,7 +142,7 @@ export class Client implements AsyncDisposable {
     const notification = { method, params } as Notification;
     for (const listener of this.#listeners) listener(notification);
     const { processId } = params as Partial<NotificationTypes["process/closed"]>;
-    if (processId !== undefined) this.#streams.get(processId)?.push(notification);
+    if (processId !== undefined) this.#streams.get(processId)?.push(notification as ProcessNotification);
   }
 
   #end(reason: string): void {

@@ -11,4 +11,5 @@ export type {
   Notification,
   NotificationName,
   NotificationTypes,
+  ProcessNotification,
 } from "../protocol/method_types.ts";

@@ -1,10 +1,10 @@
 /** The notifications of one process as an async iterator. */
 
-import type { Notification } from "../protocol/method_types.ts";
+import type { ProcessNotification } from "../protocol/method_types.ts";
 
-export class NotificationStream implements AsyncIterableIterator<Notification> {
-  #queue: Notification[] = [];
-  #waiters: ((result: IteratorResult<Notification>) => void)[] = [];
+export class NotificationStream implements AsyncIterableIterator<ProcessNotification> {
+  #queue: ProcessNotification[] = [];
+  #waiters: ((result: IteratorResult<ProcessNotification>) => void)[] = [];
   #isEnded = false;
   readonly #onEnd: () => void;
 
@@ -12,7 +12,7 @@ export class NotificationStream implements AsyncIterableIterator<Notification> {
     this.#onEnd = onEnd;
   }
 
-  push(notification: Notification): void {
+  push(notification: ProcessNotification): void {
     if (this.#isEnded) return;
     const waiter = this.#waiters.shift();
     if (waiter !== undefined) waiter({ done: false, value: notification });
@@ -28,14 +28,14 @@ export class NotificationStream implements AsyncIterableIterator<Notification> {
     for (const waiter of this.#waiters.splice(0)) waiter({ done: true, value: undefined });
   }
 
-  next(): Promise<IteratorResult<Notification>> {
+  next(): Promise<IteratorResult<ProcessNotification>> {
     const value = this.#queue.shift();
     if (value !== undefined) return Promise.resolve({ done: false, value });
     if (this.#isEnded) return Promise.resolve({ done: true, value: undefined });
     return new Promise((resolve) => this.#waiters.push(resolve));
   }
 
-  return(): Promise<IteratorResult<Notification>> {
+  return(): Promise<IteratorResult<ProcessNotification>> {
     this.#queue = [];
     this.end();
     return Promise.resolve({ done: true, value: undefined });

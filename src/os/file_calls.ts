@@ -18,7 +18,6 @@ const isArm = Deno.build.arch === "aarch64";
 export const O_WRONLY = 1;
 export const O_CREAT = 0o100;
 export const O_EXCL = 0o200;
-export const O_TRUNC = 0o1000;
 export const O_PATH = 0o10000000;
 export const O_DIRECTORY = isArm ? 0o40000 : 0o200000;
 export const O_NOFOLLOW = isArm ? 0o100000 : 0o400000;

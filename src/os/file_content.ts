@@ -62,6 +62,11 @@ export function truncate(fd: number, size: number): number {
   return settle(() => ftruncate(fd, BigInt(size)));
 }
 
+/** -1 for any failure: repeat it with `truncate` to learn which. */
+export function truncateOnPool(fd: number, size: number): Promise<number> {
+  return fileSymbols().ftruncateOnPool(fd, BigInt(size));
+}
+
 /** 0 once the content is on the device; -1 when it may not be. The kernel tells a failure only once. */
 export function syncOnPool(fd: number): Promise<number> {
   return fileSymbols().fsyncOnPool(fd);

@@ -45,6 +45,7 @@ const SYMBOLS = {
   // On another thread: buffers belong to the call until its promise resolves, and errno is out of reach.
   preadOnPool: { name: "pread", parameters: ["i32", "buffer", "usize", "i64"], result: "i32", nonblocking: true },
   pwriteOnPool: { name: "pwrite", parameters: ["i32", "buffer", "usize", "i64"], result: "i32", nonblocking: true },
+  ftruncateOnPool: { name: "ftruncate", parameters: ["i32", "i64"], result: "i32", nonblocking: true },
   fsyncOnPool: { name: "fsync", parameters: ["i32"], result: "i32", nonblocking: true },
   copyRangeOnPool: {
     name: "copy_file_range",

@@ -83,3 +83,6 @@ export type NotificationName = keyof NotificationTypes;
 export type Notification = {
   [Name in NotificationName]: { readonly method: Name; readonly params: NotificationTypes[Name] };
 }[NotificationName];
+
+/** One notification about a process. */
+export type ProcessNotification = Extract<Notification, { readonly method: `process/${string}` }>;

@@ -14,6 +14,9 @@ export function testWriting(test: ContractTest): void {
     await write(files, path, "");
     assert.equal(await Deno.readTextFile(path), "");
     assert.equal(modeOf(path), 0o751);
+    await Deno.utime(path, 1, 1);
+    await write(files, path, "");
+    assert.notEqual((await Deno.stat(path)).mtime?.getTime(), 1000, "nothing over nothing is a write, too");
     await write(files, path, "x", { mode: 0o4604 });
     assert.equal(modeOf(path), 0o4604);
     await write(files, `${directory}/new`, "x", { mode: 0o666 });

@@ -1,0 +1,63 @@
+/** A real server that speaks over its standard input and output, and the client at the other end of them. */
+
+import { type Channel, Client } from "../../src/client/mod.ts";
+import { serverCommand } from "./test_server.ts";
+
+export class StdioServer implements AsyncDisposable {
+  readonly client: Client;
+  readonly pid: number;
+  readonly #child: Deno.ChildProcess;
+
+  private constructor(child: Deno.ChildProcess, client: Client) {
+    this.#child = child;
+    this.pid = child.pid;
+    this.client = client;
+  }
+
+  static async start(args: readonly string[] = []): Promise<StdioServer> {
+    const command = serverCommand();
+    const child = new Deno.Command(command.program, {
+      args: [...command.args, "--listen", "stdio", "--log-level", "error", ...args],
+      stdin: "piped",
+      stdout: "piped",
+      stderr: "inherit",
+    }).spawn();
+    return new StdioServer(child, await Client.handshake(lineChannel(child), { clientName: "test" }));
+  }
+
+  /** Its exit status, once it has ended. */
+  get status(): Promise<Deno.CommandStatus> {
+    return this.#child.status;
+  }
+
+  /** Ends the server's input, which is what a client does that has no more to say. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.client.close();
+    await this.#child.status;
+  }
+}
+
+function lineChannel(child: Deno.ChildProcess): Channel {
+  const writer = child.stdin.getWriter();
+  const encoder = new TextEncoder();
+  const channel: Channel = {
+    onMessage: () => {},
+    onClose: () => {},
+    // A server that has ended takes no more; that is reported by the receiving side.
+    send: (text) => void writer.write(encoder.encode(`${text}\n`)).catch(() => {}),
+    close: () => void writer.close().catch(() => {}),
+  };
+  receiveLines(child.stdout, (line) => channel.onMessage(line)).then(() =>
+    channel.onClose("the server's output ended")
+  );
+  return channel;
+}
+
+async function receiveLines(stream: ReadableStream<Uint8Array<ArrayBuffer>>, take: (line: string) => void) {
+  let rest = "";
+  for await (const text of stream.pipeThrough(new TextDecoderStream())) {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop()!;
+    lines.forEach(take);
+  }
+}
