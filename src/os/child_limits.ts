@@ -3,8 +3,9 @@
  *
  * A child costs us about four descriptors, so our own soft limit on open files is raised to the hard one. Children must
  * not inherit that: programs that close every possible descriptor, or use `select`, rely on the customary low limit.
- * Limits are copied when a child is made, and posix_spawn offers no other moment, so ours are changed while children are
- * being started. That changes nothing for descriptors already open, and the limit that carries marks has no effect at all.
+ * Limits are copied when a child is made, and posix_spawn offers no other moment, so ours are changed while children
+ * are being started. That changes nothing for descriptors already open, and the limit that carries marks has no effect
+ * at all.
  */
 
 import { isOwnMark, setMark } from "./process_mark.ts";
@@ -12,9 +13,9 @@ import { readSoftLimit } from "./procfs.ts";
 import { getLimit, type Limit, RLIMIT_LOCKS, RLIMIT_NOFILE, setLimit } from "./resource_limits.ts";
 
 /**
- * Descriptors that must be free below the children's limit for lowering ours to be harmless. For some milliseconds other
- * threads of the runtime, about 40, may each open a file or two, connections may come in, and a few more children's
- * pipes are opened.
+ * Descriptors that must be free below the children's limit for lowering ours to be harmless. For some milliseconds
+ * other threads of the runtime, about 40, may each open a file or two, connections may come in, and a few more
+ * children's pipes are opened.
  */
 const FREE_DESCRIPTORS = 256;
 
@@ -43,8 +44,9 @@ export class ChildLimits {
   /** A child is about to be made; `highestFd` is the highest descriptor just opened for it. Ends with `startEnded`. */
   startBegins(highestFd: number): void {
     if (this.#startsUnderWay++ > 0 || !this.#isRaised()) return;
-    // New descriptors take the lowest free numbers, so the one we just got tells how much room is left. With hundreds of
-    // children there is none, and opening a file would fail elsewhere in the program: `startEnded` corrects the child.
+    // New descriptors take the lowest free numbers, so the one we just got tells how much room is left. With hundreds
+    // of children there is none, and opening a file would fail elsewhere in the program: `startEnded` corrects the
+    // child.
     if (BigInt(highestFd + FREE_DESCRIPTORS) < this.openFiles!.soft) setLimit(RLIMIT_NOFILE, this.openFiles!);
   }
 
@@ -75,8 +77,9 @@ export class ChildLimits {
 }
 
 /**
- * The soft limit we were started with. Some runtimes raise it before any of our code runs; it then equals the hard limit,
- * and the process that started us most likely still has the one it gave us. Failing that, ours counts as original.
+ * The soft limit we were started with. Some runtimes raise it before any of our code runs; it then equals the hard
+ * limit, and the process that started us most likely still has the one it gave us. Failing that, ours counts as
+ * original.
  */
 function originalSoftLimit(found: Limit): bigint {
   if (found.soft < found.hard) return found.soft;

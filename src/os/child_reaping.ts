@@ -56,8 +56,8 @@ function wait(pid: number, options: number): ChildStatus | null {
 }
 
 /**
- * From now on orphans below us become our children instead of init's, where we can find, end and reap them. Not inherited
- * by children. False on a kernel without it.
+ * From now on orphans below us become our children instead of init's, where we can find, end and reap them. Not
+ * inherited by children. False on a kernel without it.
  */
 export function becomeSubreaper(): boolean {
   return libc().prctl(PR_SET_CHILD_SUBREAPER, 1n, 0n, 0n, 0n) === 0;

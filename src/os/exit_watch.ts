@@ -2,8 +2,8 @@
  * Tells when a child has ended.
  *
  * A pidfd in the reactor becomes readable at that moment. On a kernel without pidfds (before 5.3, or behind a filter
- * that refuses them) all watched children are looked at in short intervals instead: later by some milliseconds, otherwise
- * the same. Nothing is reaped here.
+ * that refuses them) all watched children are looked at in short intervals instead: later by some milliseconds,
+ * otherwise the same. Nothing is reaped here.
  */
 
 import { type ChildStatus, peekStatus } from "./child_reaping.ts";
@@ -49,7 +49,7 @@ function awaitPidfd(reactor: Reactor, pidfd: number, pid: number, onExit: ExitHa
     if (status === null) return;
     stop();
     onExit(status);
-  }, { isLate: true });
+  });
   watch.arm(EPOLLIN);
   return stop;
 }

@@ -1,5 +1,6 @@
 /**
- * Which file a command's first word means, by the rules of `execvp` but with the search path of the child's environment.
+ * Which file a command's first word means, by the rules of `execvp` but with the search path of the child's
+ * environment.
  */
 
 import { EACCES, ENOENT } from "./errno.ts";

@@ -1,8 +1,8 @@
 /**
  * Ends our children when we die without a chance to do it ourselves.
  *
- * The guard is one small shell, started with the first child and sleeping in `read` for as long as we live. Its input is
- * a pipe whose other end only we hold; the kernel closes that when we end, however we end. The guard then looks for
+ * The guard is one small shell, started with the first child and sleeping in `read` for as long as we live. Its input
+ * is a pipe whose other end only we hold; the kernel closes that when we end, however we end. The guard then looks for
  * processes that carry a mark of our series (`process_mark.ts`), sends them SIGTERM, and SIGKILL to those that remain.
  * Children are not registered with it, so it costs nothing per child, knows no number that could be reused, and finds
  * daemons that left their session too.

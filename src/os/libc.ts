@@ -5,13 +5,16 @@
  * results are declared `i32`, because `isize` always becomes a BigInt. What the functions mean together is left to the
  * modules beside this one.
  *
- * `epoll_wait` and `posix_spawn` run on threads of the runtime's blocking pool. For such a call the runtime does not keep
- * the buffers alive by itself (a compiled program was seen to corrupt them): make it inside `whilePinned`.
+ * `epoll_wait` and `posix_spawn` run on threads of the runtime's blocking pool. For such a call the runtime does not
+ * keep the buffers alive by itself (a compiled program was seen to corrupt them): make it inside `whilePinned`.
  */
 
 import { internalError } from "../errors.ts";
 
-/** A C structure or string of ours. Always backed by its own ArrayBuffer: small arrays may otherwise live on the moving heap. */
+/**
+ * A C structure or string of ours. Always backed by its own ArrayBuffer: small arrays may otherwise live on the moving
+ * heap.
+ */
 export type CBuffer = Uint8Array<ArrayBuffer>;
 
 /**
@@ -57,6 +60,15 @@ const SYMBOLS = {
     parameters: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
     result: "i32",
     nonblocking: true,
+  },
+  /**
+   * On this thread, which waits until the child has called exec. For a child that is to die with its parent: to the
+   * kernel the parent is the thread, and threads of the pool end when they have been idle for a while.
+   */
+  posixSpawnHere: {
+    name: "posix_spawn",
+    parameters: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
+    result: "i32",
   },
   posix_spawn_file_actions_init: { parameters: ["buffer"], result: "i32" },
   posix_spawn_file_actions_destroy: { parameters: ["buffer"], result: "i32" },
@@ -166,8 +178,8 @@ export function cString(text: string | Uint8Array): CBuffer {
 }
 
 /**
- * A NULL-terminated `char *[]` of strings without NUL. Pointers and strings share one buffer: the collector does not see
- * pointers, so memory reachable through them alone could be freed before the call that follows them.
+ * A NULL-terminated `char *[]` of strings without NUL. Pointers and strings share one buffer: the collector does not
+ * see pointers, so memory reachable through them alone could be freed before the call that follows them.
  */
 export function cStringArray(texts: readonly string[]): CBuffer {
   const parts = texts.map((text) => encoder.encode(text));

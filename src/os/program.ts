@@ -15,8 +15,8 @@ export interface Program {
 }
 
 /**
- * C strings end at the first NUL; whatever follows would be dropped silently. Every way of starting a program calls this
- * first, so that all refuse the same things in the same words.
+ * C strings end at the first NUL; whatever follows would be dropped silently. Every way of starting a program calls
+ * this first, so that all refuse the same things in the same words.
  */
 export function refuseNul(program: Program): void {
   program.argv.forEach((word, index) => refuseNulIn(word, `argument ${index}`));

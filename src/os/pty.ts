@@ -18,8 +18,8 @@ export interface Terminal {
   /** Nonblocking. Owned by the caller. */
   readonly master: number;
   /**
-   * Our own hold on the slave, owned by the caller. While it is open the master is not hung up, so a child may close all
-   * its descriptors and open `/dev/tty` again later without its output being taken for ended.
+   * Our own hold on the slave, owned by the caller. While it is open the master is not hung up, so a child may close
+   * all its descriptors and open `/dev/tty` again later without its output being taken for ended.
    */
   readonly slave: number;
   /** Opening this in a session without a terminal makes it that session's controlling terminal. */

@@ -27,7 +27,15 @@ const DATA_OFFSET = Deno.build.arch === "x86_64" ? 4 : 8;
 /** Events taken per wait. More just wait for the next one, so this bounds the length of one turn, not their number. */
 const MAX_EVENTS = 256;
 
-/** An interrupted wait is normal (a signal landed on its thread); this many in a row mean that epoll itself is broken. */
+/**
+ * Looks in a row before a wait, however much there is to see. Between looks the event loop runs, but the runtime
+ * attends to sockets only every 61st turn while immediates are pending; a wait lets it attend to everything.
+ */
+const LOOKS_PER_WAIT = 2;
+
+/**
+ * An interrupted wait is normal (a signal landed on its thread); this many in a row mean that epoll itself is broken.
+ */
 const MAX_FAILED_WAITS = 1000;
 
 /** The token of the wake-up descriptor. Others count from 1. */
@@ -37,27 +45,17 @@ const MAX_TOKEN = 0xffff_ffff;
 /** Called with the EPOLL bits seen. */
 export type ReadyHandler = (events: number) => void;
 
-export interface WatchOptions {
-  /**
-   * Handle after all others of the same batch. For exits, so that output which became readable together with the exit
-   * is delivered before it.
-   */
-  readonly isLate?: boolean;
-}
-
 /** One descriptor's place in the reactor. Made disarmed; the descriptor stays its maker's. */
 export class Watch {
   readonly #reactor: Reactor;
   readonly fd: number;
-  readonly isLate: boolean;
   readonly handler: ReadyHandler;
   #token: number | null = null;
 
-  constructor(reactor: Reactor, fd: number, handler: ReadyHandler, options: WatchOptions) {
+  constructor(reactor: Reactor, fd: number, handler: ReadyHandler) {
     this.#reactor = reactor;
     this.fd = fd;
     this.handler = handler;
-    this.isLate = options.isLate ?? false;
   }
 
   get isArmed(): boolean {
@@ -69,7 +67,9 @@ export class Watch {
     if (this.#token === null) this.#token = this.#reactor.add(this, events);
   }
 
-  /** Nothing more is reported, not even what is in the batch being handled. Required before the descriptor is closed. */
+  /**
+   * Nothing more is reported, not even what is in the batch being handled. Required before the descriptor is closed.
+   */
   disarm(): void {
     if (this.#token === null) return;
     this.#reactor.remove(this.fd, this.#token);
@@ -85,8 +85,8 @@ export class Reactor {
   readonly #change: CBuffer = allocate(EVENT_BYTES);
   readonly #changeView = new DataView(this.#change.buffer);
   /**
-   * By token, not by descriptor: numbers of closed descriptors are reused at once, and a batch may still hold an event of
-   * the previous holder. Every arming takes a new token.
+   * By token, not by descriptor: numbers of closed descriptors are reused at once, and a batch may still hold an event
+   * of the previous holder. Every arming takes a new token.
    */
   readonly #armed = new Map<number, Watch>();
   #lastToken = WAKE_TOKEN;
@@ -102,8 +102,8 @@ export class Reactor {
     this.#control(EPOLL_CTL_ADD, this.#wakeUp, EPOLLIN, WAKE_TOKEN);
   }
 
-  watch(fd: number, handler: ReadyHandler, options: WatchOptions = {}): Watch {
-    return new Watch(this, fd, handler, options);
+  watch(fd: number, handler: ReadyHandler): Watch {
+    return new Watch(this, fd, handler);
   }
 
   /** Resolves once no wait is in flight: at once, or soon after the last watch has been disarmed. */
@@ -132,15 +132,18 @@ export class Reactor {
   async #run(): Promise<void> {
     const { epoll_wait, epoll_poll } = libc();
     let failedWaits = 0;
+    let looks = 0;
     while (this.#armed.size > 0) {
-      // Everybody else's turn first: sockets, timers, and those who wait for what was just delivered. At the start this
-      // also keeps handlers from being called inside `arm`.
+      // Everybody else's turn first: sockets, timers, and those who wait for what was just delivered. It also means
+      // that nothing is reported in the turn in which it was armed: whoever gave somebody a watched thing can be sure
+      // that it has arrived.
       await new Promise<void>((resolve) => setImmediate(resolve));
       if (this.#armed.size === 0) break;
       // A look before the wait: waiting means two changes of thread, which a busy descriptor need not pay for every few
       // kilobytes.
-      let count = epoll_poll(this.#epoll, this.#events, MAX_EVENTS, 0);
+      let count = looks++ < LOOKS_PER_WAIT ? epoll_poll(this.#epoll, this.#events, MAX_EVENTS, 0) : 0;
       if (count === 0) {
+        looks = 0;
         this.#isWaiting = true;
         count = await epoll_wait(this.#epoll, this.#events, MAX_EVENTS, -1);
         this.#isWaiting = false;
@@ -157,16 +160,13 @@ export class Reactor {
   }
 
   #dispatch(count: number): void {
-    const late: Array<[token: number, events: number]> = [];
     for (let index = 0; index < count; index++) {
       const offset = index * EVENT_BYTES;
       const events = this.#eventView.getUint32(offset, true);
       const token = this.#eventView.getUint32(offset + DATA_OFFSET, true);
       if (token === WAKE_TOKEN) readInto(this.#wakeUp, allocate(8));
-      else if (this.#armed.get(token)?.isLate) late.push([token, events]);
       else this.#deliver(token, events);
     }
-    for (const [token, events] of late) this.#deliver(token, events);
   }
 
   #deliver(token: number, events: number): void {

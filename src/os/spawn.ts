@@ -1,9 +1,10 @@
 /**
- * Starts a program as the leader of its own session, with exactly the descriptors, environment and directory it is given.
+ * Starts a program as the leader of its own session, with exactly the descriptors, environment and directory it is
+ * given.
  *
- * The call runs on another thread: it returns when the child has called exec, which takes 0.2 ms on an idle machine, many
- * times that on a busy one, and for ever on a dead network mount. The caller bounds how many are under way, since they
- * occupy threads of the runtime's pool.
+ * The call runs on another thread: it returns when the child has called exec, which takes 0.2 ms on an idle machine,
+ * many times that on a busy one, and for ever on a dead network mount. The caller bounds how many are under way, since
+ * they occupy threads of the runtime's pool.
  *
  * Errors are the operating system's, taken from posix_spawn's result: it reports what went wrong in the child before or
  * in exec, so a missing or forbidden directory and a missing or forbidden program need no look-ups that could race.
@@ -33,6 +34,41 @@ const FILE_ACTIONS_BYTES = 256;
 const ATTRIBUTES_BYTES = 512;
 const SIGNAL_SET_BYTES = 128;
 
+/** The first descriptor of a child that is not its standard input, output or error. */
+const FIRST_EXTRA_FD = 3;
+
+/** A start in which nothing is looked up and more is handed over. */
+export interface ExactStart {
+  /** What is executed; `argv[0]` is only what it is told as its name. */
+  readonly path: string;
+  /**
+   * The child's descriptors from 3 on, without a gap, each a copy of one of the caller's. Those must all have higher
+   * numbers than any in the child, or one would be overwritten before it is copied. They stay the caller's.
+   */
+  readonly descriptors: readonly number[];
+  /** Blocked in the child, by number. */
+  readonly blockedSignals: readonly number[];
+}
+
+/**
+ * Starts a program exactly as told and returns its pid. On this thread, so that a child that is to die with its parent
+ * does not die with a thread of the pool: everything waits until it has called exec.
+ */
+export function spawnExactly(program: Program, stdio: ChildStdio, start: ExactStart): number {
+  refuseNul(program);
+  const argv = cStringArray([program.arg0 ?? program.argv[0]!, ...program.argv.slice(1)]);
+  const env = cStringArray(Object.entries(program.env).map(([name, value]) => `${name}=${value}`));
+  const actions = buildFileActions(stdio, program.cwd, start.descriptors);
+  const pid = allocate(4);
+  try {
+    const attributes = buildAttributes(start.blockedSignals);
+    check(libc().posixSpawnHere(pid, cString(start.path), actions, attributes, argv, env));
+    return new DataView(pid.buffer).getInt32(0, true);
+  } finally {
+    libc().posix_spawn_file_actions_destroy(actions);
+  }
+}
+
 /** Starts the program and resolves with its pid, or rejects with the operating system's reason. */
 export async function spawnProgram(program: Program, stdio: ChildStdio): Promise<number> {
   refuseNul(program);
@@ -60,7 +96,11 @@ export async function spawnProgram(program: Program, stdio: ChildStdio): Promise
  * In the order the child carries them out. glibc starts the session before any of them, so opening a terminal makes it
  * the controlling one. Closing comes last: the descriptors being duplicated are among those closed.
  */
-function buildFileActions(stdio: ChildStdio, cwd: string | Uint8Array): CBuffer {
+function buildFileActions(
+  stdio: ChildStdio,
+  cwd: string | Uint8Array,
+  descriptors: readonly number[] = [],
+): CBuffer {
   const c = libc();
   const actions = allocate(FILE_ACTIONS_BYTES);
   check(c.posix_spawn_file_actions_init(actions));
@@ -76,8 +116,9 @@ function buildFileActions(stdio: ChildStdio, cwd: string | Uint8Array): CBuffer 
       check(c.posix_spawn_file_actions_adddup2(actions, stdio.stdout, 1));
       check(c.posix_spawn_file_actions_adddup2(actions, stdio.stderr, 2));
     }
+    descriptors.forEach((fd, index) => check(c.posix_spawn_file_actions_adddup2(actions, fd, FIRST_EXTRA_FD + index)));
     check(c.posix_spawn_file_actions_addchdir_np(actions, cString(cwd)));
-    closeStrayDescriptors(actions);
+    closeStrayDescriptors(actions, FIRST_EXTRA_FD + descriptors.length);
     return actions;
   } catch (error) {
     c.posix_spawn_file_actions_destroy(actions);
@@ -88,9 +129,9 @@ function buildFileActions(stdio: ChildStdio, cwd: string | Uint8Array): CBuffer 
 let haveStraysBeenMarked = false;
 
 /** Whoever started us may have left descriptors open that are not close-on-exec. Ours and the runtime's all are. */
-function closeStrayDescriptors(actions: CBuffer): void {
+function closeStrayDescriptors(actions: CBuffer, firstFd: number): void {
   const closeFrom = libc().posix_spawn_file_actions_addclosefrom_np;
-  if (closeFrom !== null) return check(closeFrom(actions, 3));
+  if (closeFrom !== null) return check(closeFrom(actions, firstFd));
   if (haveStraysBeenMarked) return;
   haveStraysBeenMarked = true;
   for (const fd of listOwnDescriptors()) if (fd > 2) setCloseOnExec(fd);
@@ -98,18 +139,24 @@ function closeStrayDescriptors(actions: CBuffer): void {
 
 let sharedAttributes: CBuffer | undefined;
 
-/** A new session, every signal at its default and none blocked, whatever we ignore ourselves. Never changes. */
 function attributes(): CBuffer {
-  if (sharedAttributes !== undefined) return sharedAttributes;
+  return sharedAttributes ??= buildAttributes([]);
+}
+
+/** A new session, every signal at its default and none blocked but these, whatever we ignore ourselves. */
+function buildAttributes(blockedSignals: readonly number[]): CBuffer {
   const c = libc();
   const built = allocate(ATTRIBUTES_BYTES);
   const allSignals = allocate(SIGNAL_SET_BYTES);
+  const blocked = allocate(SIGNAL_SET_BYTES);
+  // A set is an array of bits on every Linux: bit 0 for signal 1.
+  for (const signal of blockedSignals) blocked[(signal - 1) >> 3]! |= 1 << ((signal - 1) & 7);
   check(c.sigfillset(allSignals));
   check(c.posix_spawnattr_init(built));
   check(c.posix_spawnattr_setsigdefault(built, allSignals));
-  check(c.posix_spawnattr_setsigmask(built, allocate(SIGNAL_SET_BYTES)));
+  check(c.posix_spawnattr_setsigmask(built, blocked));
   check(c.posix_spawnattr_setflags(built, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK));
-  return sharedAttributes = built;
+  return built;
 }
 
 function check(errno: number): void {

@@ -5,6 +5,8 @@
  * no retention and no wire. Every observer call is made from the event loop, never from inside `spawn`.
  */
 
+import type { LaunchPlan } from "../launch/launch_plan.ts";
+
 export type OutputStream = "stdout" | "stderr" | "pty";
 
 export type ProcessIo =
@@ -21,6 +23,23 @@ export interface SpawnRequest {
   /** The whole environment of the child. */
   readonly env: Readonly<Record<string, string>>;
   readonly io: ProcessIo;
+  /** Starts this program inside a sandbox. What is executed is then the plan's, made from the fields above. */
+  readonly confinement?: Confinement;
+}
+
+/** How a child is confined. */
+export interface Confinement {
+  /**
+   * A launch for the disk as it is now. Asked for again when the disk has changed before it was carried out. Rejects
+   * with a `DomainError` when the sandbox cannot be enforced or the program is not to be seen in it.
+   */
+  prepare(): Promise<PreparedLaunch>;
+}
+
+export interface PreparedLaunch {
+  readonly plan: LaunchPlan;
+  /** To be called once nothing inside runs any more, or when nothing was started. Harmless to call twice. */
+  release(): void;
 }
 
 /** How the direct child ended. */
@@ -66,8 +85,8 @@ export interface SpawnedProcess {
   /** Signals the child's process group; false when the group is gone. Never hits a reused pid. */
   signalGroup(signal: number): boolean;
   /**
-   * Frees descriptors and the child's number; the observer hears nothing more. Only after `exited` and `outputEnded`, or
-   * to abandon a child that is being killed, which is then reaped when it ends. Idempotent.
+   * Frees descriptors and the child's number; the observer hears nothing more. Only after `exited` and `outputEnded`,
+   * or to abandon a child that is being killed, which is then reaped when it ends. Idempotent.
    */
   dispose(): void;
 }
@@ -86,6 +105,8 @@ export interface ProcessBackend {
    * Starts a child. Rejects with a `DomainError` of kind "internal" and the operating system's text
    * (`No such file or directory (os error 2)`) before anything runs, or with the child running resolves.
    * The observer is called only after the returned promise's continuation had a chance to run.
+   * With a confinement the child runs inside its sandbox, or the promise rejects: with the reason the program could not
+   * be executed, or with a `SandboxSetUpError`.
    */
   spawn(request: SpawnRequest, observer: ProcessObserver): Promise<SpawnedProcess>;
   /**

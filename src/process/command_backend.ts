@@ -1,9 +1,10 @@
 /**
  * Children by `Deno.Command`: for systems without the calls `posix_backend.ts` makes. Pipes only, no native code.
  *
- * What it cannot do, and so refuses: terminals, `arg0`, and directories whose names are not UTF-8. What it does not do:
- * the child stays in our session and process group, so `signalGroup` reaches the child alone and `endTrees` finds none of
- * its descendants; it inherits descriptors that our own launcher left open; and it outlives us if we are killed.
+ * What it cannot do, and so refuses: sandboxes, terminals, `arg0`, and directories whose names are not UTF-8. What it
+ * does not do: the child stays in our session and process group, so `signalGroup` reaches the child alone and
+ * `endTrees` finds none of its descendants; it inherits descriptors that our own launcher left open; and it outlives us
+ * if we are killed.
  */
 
 import { type DomainError, internalError } from "../errors.ts";
@@ -33,6 +34,9 @@ export class CommandBackend implements ProcessBackend {
   // deno-lint-ignore require-await -- async so that every refusal is a rejection
   async spawn(request: SpawnRequest, observer: ProcessObserver): Promise<SpawnedProcess> {
     if (this.#isClosed) throw internalError("Cannot start process: the server is shutting down");
+    if (request.confinement !== undefined) {
+      throw internalError("Cannot start process in its sandbox: sandboxes are not supported on this system");
+    }
     const child = startCommand(request);
     const process = new CommandProcess(child, observer);
     this.#running.add(process);
@@ -111,7 +115,9 @@ function decodePath(path: Uint8Array): string {
   }
 }
 
-/** The operating system's text alone, as the other backend gives it. The runtime wraps it, or replaces it by its own. */
+/**
+ * The operating system's text alone, as the other backend gives it. The runtime wraps it, or replaces it by its own.
+ */
 function describeSpawnFailure(error: unknown): DomainError {
   const message = error instanceof Error ? error.message : String(error);
   const fromSystem = /[^:]*\(os error \d+\)$/.exec(message)?.[0].trim();

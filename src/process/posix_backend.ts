@@ -2,8 +2,8 @@
  * Children by posix_spawn, with pipes or a terminal: the way to start programs on Linux.
  *
  * Each child leads a session and a process group of its own, has only descriptors 0 to 2, default signals, and exactly
- * the environment it was given. Its descendants are found and ended wherever they went (`tree.ts`); should this program be
- * killed, the guard ends them instead (`os/guard.ts`).
+ * the environment it was given. Its descendants are found and ended wherever they went (`tree.ts`); should this program
+ * be killed, the guard ends them instead (`os/guard.ts`).
  *
  * A child that has ended stays unreaped until `dispose`: as long as that, its number cannot come to mean somebody else,
  * and signals to its group are safe.
@@ -24,8 +24,9 @@ import { canMark, MarkSeries } from "../os/process_mark.ts";
 import { listProcesses, type ProcessStat } from "../os/procfs.ts";
 import { setTerminalSize } from "../os/pty.ts";
 import { type Reactor, sharedReactor } from "../os/reactor.ts";
-import { spawnProgram } from "../os/spawn.ts";
+import { type ChildStdio, spawnProgram } from "../os/spawn.ts";
 import {
+  type Confinement,
   type EndReport,
   MAX_OUTPUT_CHUNK_BYTES,
   type OutputStream,
@@ -36,6 +37,9 @@ import {
   type SpawnRequest,
   type StdinOutcome,
 } from "./backend.ts";
+import { ConfinedLaunch, SandboxSetUpError } from "./confined_launch.ts";
+import { whenSandboxEnds } from "./sandbox_end.ts";
+import { SetUpObserver } from "./set_up_observer.ts";
 import { SIGKILL } from "./signals.ts";
 import { StartQueue } from "./start_queue.ts";
 import { ProcessTree } from "./tree.ts";
@@ -64,6 +68,8 @@ export class PosixBackend implements ProcessBackend {
   /** All that have not been reaped. */
   readonly #processes = new Set<PosixProcess>();
   readonly #starts = new StartQueue();
+  /** What sandboxes held on the disk and have yet to give back. */
+  readonly #releases = new Set<Promise<void>>();
   #machinery: Machinery | null = null;
   #hasWarnedOfGuard = false;
   #isClosed = false;
@@ -84,15 +90,12 @@ export class PosixBackend implements ProcessBackend {
   }
 
   async spawn(request: SpawnRequest, observer: ProcessObserver): Promise<SpawnedProcess> {
-    const leave = await this.#starts.enter();
-    try {
-      if (this.#isClosed) throw internalError("Cannot start process: the server is shutting down");
-      const machinery = this.#prepared();
-      await this.#ensureGuard(machinery);
-      return await this.#start(machinery, request, observer);
-    } finally {
-      leave();
-    }
+    const { confinement } = request;
+    const process = confinement === undefined
+      ? await this.#start(request.io, observer, { spawn: (stdio) => spawnProgram(request, stdio) })
+      : await this.#startConfined(request.io, observer, confinement);
+    process.begin();
+    return process;
   }
 
   /** What runs below a child that was started here, wherever it went; without the child itself. */
@@ -122,6 +125,7 @@ export class PosixBackend implements ProcessBackend {
     for (const process of ended) process.killIfRunning();
     await Promise.all(ended.map((process) => process.ended));
     for (const process of ended) process.dispose();
+    await Promise.all(this.#releases);
     machinery.tree.close();
     // With survivors the guard stays: it tries once more when we are gone.
     if (survivors.size === 0) {
@@ -131,16 +135,34 @@ export class PosixBackend implements ProcessBackend {
     return report;
   }
 
-  async #start(machinery: Machinery, request: SpawnRequest, observer: ProcessObserver): Promise<PosixProcess> {
+  /** Starts a child when it is its turn. Nothing of it is read or watched before `begin`. */
+  async #start(io: ProcessIo, observer: ProcessObserver, starter: Starter): Promise<PosixProcess> {
+    const leave = await this.#starts.enter();
+    try {
+      if (this.#isClosed) throw internalError("Cannot start process: the server is shutting down");
+      const machinery = this.#prepared();
+      await this.#ensureGuard(machinery);
+      return await this.#startNow(machinery, io, observer, starter);
+    } finally {
+      leave();
+    }
+  }
+
+  async #startNow(
+    machinery: Machinery,
+    io: ProcessIo,
+    observer: ProcessObserver,
+    starter: Starter,
+  ): Promise<PosixProcess> {
     const { limits, tree, reactor, hasMarks } = machinery;
-    const channels: ChildChannels<OutputStream> = openChannels(request.io);
+    const channels: ChildChannels<OutputStream> = openChannels(io);
     const descriptors = descriptorsOf(channels);
     const root = tree.plan();
-    limits.startBegins(Math.max(...descriptors));
+    limits.startBegins(Math.max(...descriptors, starter.highestFd ?? 0));
     if (hasMarks) limits.inheritMark(tree.markForStart());
     let pid: number;
     try {
-      pid = await spawnProgram(request, channels.stdio);
+      pid = await starter.spawn(channels.stdio);
     } catch (error) {
       limits.startEnded(null);
       tree.failed(root);
@@ -161,10 +183,42 @@ export class PosixBackend implements ProcessBackend {
       },
     });
     this.#processes.add(process);
-    // In a turn of the event loop of its own. Microtasks would not do: a wait that finds something ready may resolve
-    // among them, before whoever awaits this process has got hold of it.
-    setImmediate(() => process.begin());
     return process;
+  }
+
+  /** Resolves when the command runs inside its sandbox. */
+  async #startConfined(io: ProcessIo, observer: ProcessObserver, confinement: Confinement): Promise<PosixProcess> {
+    const launch = await ConfinedLaunch.prepare(confinement);
+    const setUp = new SetUpObserver(observer);
+    let process: PosixProcess;
+    try {
+      process = await this.#start(io, setUp, launch);
+    } catch (error) {
+      launch.abandon();
+      throw error;
+    }
+    const { reactor, tree } = this.#prepared();
+    const { report, firstPid } = await launch.outcome(reactor);
+    if (report.type === "executed") {
+      if (launch.isWrapped) {
+        const ended = firstPid === null ? null : whenSandboxEnds(reactor, { wrapperPid: process.pid, firstPid });
+        process.holdEndUntil(this.#releaseAfter(ended ?? endOfTree(process, tree), launch));
+      } else this.#releaseAfter(process.ended, launch);
+      return process;
+    }
+    // What the wrapper has to say is in its pipes.
+    setUp.failed();
+    process.begin();
+    process.killIfRunning();
+    await this.#releaseAfter(endOfTree(process, tree), launch);
+    process.dispose();
+    throw new SandboxSetUpError(report, setUp.complaint);
+  }
+
+  #releaseAfter(ended: Promise<void>, launch: ConfinedLaunch): Promise<void> {
+    const release = ended.then(() => launch.release()).finally(() => this.#releases.delete(release));
+    this.#releases.add(release);
+    return release;
   }
 
   #prepared(): Machinery {
@@ -199,6 +253,19 @@ export class PosixBackend implements ProcessBackend {
   }
 }
 
+/** How a child comes to be, once it is its turn. */
+interface Starter {
+  /** The highest of the descriptors that were opened for it, besides its input and output. */
+  readonly highestFd?: number;
+  spawn(stdio: ChildStdio): number | Promise<number>;
+}
+
+/** Resolves when a child has ended, with everything below it. */
+async function endOfTree(process: PosixProcess, tree: ProcessTree): Promise<void> {
+  await process.ended;
+  await tree.endAll({ roots: [process.root], graceMs: 0 });
+}
+
 function openChannels(io: ProcessIo): ChildChannels<OutputStream> {
   return io.type === "pty" ? openTerminalChannels(io) : openPipeChannels(io.stdin);
 }
@@ -227,8 +294,7 @@ class PosixProcess implements SpawnedProcess {
   readonly #master: number | null;
   #openReaders: number;
   #slave: number | null;
-  #hasBegun = false;
-  #isPaused = false;
+  #endHold: Promise<void> | null = null;
   #isReading = true;
   #isDisposed = false;
   #life: "running" | "ended" | "reaped" = "running";
@@ -250,18 +316,23 @@ class PosixProcess implements SpawnedProcess {
         onEnd: () => this.#readerEnded(),
       })
     );
-    this.#reactor = reactor;
-    this.#exitWatch = parts.exitWatch;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.ended = promise;
     this.#resolveEnded = resolve;
+    this.#reactor = reactor;
+    this.#exitWatch = parts.exitWatch;
   }
 
-  /** Starts watching the child. Until then nothing is reported; nothing is lost either. */
+  /** Starts watching the child. Until then nothing is reported, and nothing is lost either. */
   begin(): void {
-    this.#hasBegun = true;
+    // Both report in a later turn of the event loop, when whoever awaits this process has got hold of it.
     watchExit(this.#reactor, this.pid, (status) => this.#exited(status), this.#exitWatch);
-    if (!this.#isPaused) this.resumeOutput();
+    this.resumeOutput();
+  }
+
+  /** Reports the end of output no sooner than this: whoever hears of it finds everything cleared away. */
+  holdEndUntil(cleared: Promise<void>): void {
+    this.#endHold = cleared;
   }
 
   get queuedInputBytes(): number {
@@ -269,22 +340,17 @@ class PosixProcess implements SpawnedProcess {
   }
 
   pauseOutput(): void {
-    this.#isPaused = true;
     for (const reader of this.#readers) reader.pause();
   }
 
   resumeOutput(): void {
-    this.#isPaused = false;
-    if (!this.#hasBegun) return;
     for (const reader of this.#readers) reader.resume();
   }
 
   stopReading(): void {
     if (!this.#isReading) return;
     this.#closeOutput();
-    queueMicrotask(() => {
-      if (!this.#isDisposed) this.#observer.outputEnded();
-    });
+    queueMicrotask(() => this.#reportEnd());
   }
 
   write(bytes: Uint8Array<ArrayBuffer>): Promise<StdinOutcome> {
@@ -340,7 +406,15 @@ class PosixProcess implements SpawnedProcess {
   #readerEnded(): void {
     if (--this.#openReaders > 0) return;
     this.#closeOutput();
-    this.#observer.outputEnded();
+    this.#reportEnd();
+  }
+
+  #reportEnd(): void {
+    const report = (): void => {
+      if (!this.#isDisposed) this.#observer.outputEnded();
+    };
+    if (this.#endHold === null) report();
+    else this.#endHold.then(report);
   }
 
   #closeOutput(): void {

@@ -7,8 +7,8 @@
  */
 
 /**
- * At a time, when many wait. Each occupies a thread of the runtime's pool of about 32 for as long as exec takes, which is
- * long on a slow network mount. On two cores more than three were no faster.
+ * At a time, when many wait. Each occupies a thread of the runtime's pool of about 32 for as long as exec takes, which
+ * is long on a slow network mount. On two cores more than three were no faster.
  */
 const MAX_STARTS = 4;
 

@@ -2,11 +2,11 @@
  * Finds and ends everything that descends from our children, however it tried to leave.
  *
  * We are the subreaper of all our children, so no descendant can leave the tree below us: an orphan becomes our own
- * child. To which of our children it belongs is decided, in this order, by its living parents, by the mark it
- * inherited (`os/process_mark.ts`), and by its session. A process escapes all three only if it is an orphan, leads its
- * own session and has changed its limit on file locks on purpose. It is then left alone until the server ends, since it
- * could belong to anybody. One that was forked within a millisecond of its child's start, amid many others, may be known
- * to belong to one of a few; it is ended with the last of those.
+ * child. To which of our children it belongs is decided, in this order, by its living parents, by the mark it inherited
+ * (`os/process_mark.ts`), and by its session. A process escapes all three only if it is an orphan, leads its own
+ * session and has changed its limit on file locks on purpose. It is then left alone until the server ends, since it
+ * could belong to anybody. One that was forked within a millisecond of its child's start, amid many others, may be
+ * known to belong to one of a few; it is ended with the last of those.
  *
  * Also reaps orphans that have ended; nobody else would. Children of other parts of this program are not touched.
  */
@@ -19,14 +19,14 @@ import { endProcesses, identify } from "./tree_ending.ts";
 import { isLiving, type MarkReading, type Owner, ownerFor, TreeRoot, TreeSnapshot } from "./tree_snapshot.ts";
 
 /**
- * Between two sweeps for ended orphans. A sweep reads one file per process on the machine, about 12 us each; nothing but
- * a process number is tied up until then.
+ * Between two sweeps for ended orphans. A sweep reads one file per process on the machine, about 12 us each; nothing
+ * but a process number is tied up until then.
  */
 const SWEEP_INTERVAL_MS = 5_000;
 
 /**
- * Sights of an unmarked zombie after which it is an orphan. The runtime reaps its own children within a turn of the event
- * loop; the first of these may come just before that, the second just after a long stop of the program.
+ * Sights of an unmarked zombie after which it is an orphan. The runtime reaps its own children within a turn of the
+ * event loop; the first of these may come just before that, the second just after a long stop of the program.
  */
 const ORPHAN_SIGHTS = 3;
 
@@ -88,7 +88,9 @@ export class ProcessTree {
     this.#candidates.delete(root.serial);
   }
 
-  /** To be called when the child itself is reaped, before its number can be reused. What descends from it stays known. */
+  /**
+   * To be called when the child itself is reaped, before its number can be reused. What descends from it stays known.
+   */
   release(root: TreeRoot): void {
     if (root.pid !== null) this.#unreapedRoots.delete(root.pid);
   }
@@ -129,7 +131,9 @@ export class ProcessTree {
     return this.#end(isWanted, options.graceMs);
   }
 
-  /** Ends whatever descends from any child of ours, also where it cannot be told from which. For the end of the server. */
+  /**
+   * Ends whatever descends from any child of ours, also where it cannot be told from which. For the end of the server.
+   */
   endEverything(options: EndOptions): Promise<EndReport> {
     return this.#end((owner) => owner.type !== "foreign", options.graceMs);
   }
@@ -168,8 +172,8 @@ export class ProcessTree {
   }
 
   /**
-   * A zombie with our mark is an orphan, unless it is a child just started whose pid we have not been told yet. One without
-   * may be a child that the runtime started and is about to reap; taking it away would lose its status.
+   * A zombie with our mark is an orphan, unless it is a child just started whose pid we have not been told yet. One
+   * without may be a child that the runtime started and is about to reap; taking it away would lose its status.
    */
   #reapOrphan(process: ProcessStat): void {
     if (this.#protectedPids.has(process.pid)) return;

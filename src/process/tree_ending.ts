@@ -1,10 +1,10 @@
 /**
  * How a set of processes that grows while one looks at it is brought to its end.
  *
- * Asked first, if there is time; then stopped, until a look finds nobody new; then killed. A signal to a process group is
- * atomic with respect to forks, which no series of single signals is, so groups are used wherever one is known to be
- * meant. A process that forks, leaves its session and exits over and over can dodge a look, but not the traces it leaves:
- * as long as there are new zombies, somebody is making them.
+ * Asked first, if there is time; then stopped, until a look finds nobody new; then killed. A signal to a process group
+ * is atomic with respect to forks, which no series of single signals is, so groups are used wherever one is known to be
+ * meant. A process that forks, leaves its session and exits over and over can dodge a look, but not the traces it
+ * leaves: as long as there are new zombies, somebody is making them.
  */
 
 import { libc } from "../os/libc.ts";

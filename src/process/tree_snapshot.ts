@@ -105,7 +105,9 @@ export class TreeSnapshot {
     return ppid > 1 && parent.startTime <= process.startTime ? this.ownerOf(parent) : FOREIGN;
   }
 
-  /** For a direct child of ours that is no root: its own parents are history, or it was started by someone else here. */
+  /**
+   * For a direct child of ours that is no root: its own parents are history, or it was started by someone else here.
+   */
   #decideOrphan({ pid, sid }: ProcessStat): Owner {
     // Roots start sessions of their own, so nothing below them can be in ours; the runtime's other children are.
     if (sid === this.#byPid.get(this.#context.selfPid)?.sid) return FOREIGN;

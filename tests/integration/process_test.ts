@@ -311,10 +311,8 @@ Deno.test("clients see their own processes only, even under the same id", async 
   await using server = await TestServer.start();
   await using one = await server.connect();
   await using other = await server.connect();
-  const heard: string[] = [];
-  other.onNotification(({ params }) => {
-    if ("processId" in params) heard.push(params.processId);
-  });
+  const heard = new Set<unknown>();
+  other.onNotification(({ params }) => heard.add("processId" in params ? params.processId : params));
   const staying = await start(one, "mine", STAY);
   await outputUpTo(staying, "ready\n");
   const both = await Promise.all([start(one, "same", "echo one"), start(other, "same", "echo other")]);
@@ -330,7 +328,7 @@ Deno.test("clients see their own processes only, even under the same id", async 
   assert.deepEqual([await ids(one), await ids(other)], [["mine", "same"], ["same"]]);
   const { exited } = await one.call("process/wait", { processId: "mine", timeoutMs: 0 });
   assert.equal(exited, false);
-  assert.deepEqual([...new Set(heard)], ["same"]);
+  assert.deepEqual([...heard], ["same"]);
 });
 
 // ---------------------------------------------------------------- configuration

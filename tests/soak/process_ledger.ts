@@ -7,9 +7,15 @@
  */
 
 import assert from "node:assert/strict";
-import type { ProcessNotification } from "../../src/client/mod.ts";
+import type { Notification } from "../../src/client/mod.ts";
 import type { OutputStreamName, ProcessReadResult } from "../../src/protocol/process.ts";
 import { concatBytes } from "../support/concat_bytes.ts";
+
+/** What has a sequence number. */
+export type ProcessNotification = Extract<
+  Notification,
+  { method: "process/output" | "process/exited" | "process/closed" }
+>;
 
 interface Chunk {
   readonly stream: OutputStreamName;
@@ -91,7 +97,6 @@ export class ProcessLedger {
   }
 
   #addNotification({ method, params }: ProcessNotification): void {
-    if (method === "process/started" || method === "process/failed") return;
     const { seq } = params;
     if (this.#liveSeq !== null) assert.equal(seq, this.#liveSeq + 1, `${this.processId}: live numbers have a gap`);
     this.#liveSeq = seq;

@@ -4,17 +4,10 @@
  */
 
 import assert from "node:assert/strict";
-import {
-  type Client,
-  ConnectionLostError,
-  type MethodName,
-  type MethodTypes,
-  type ProcessNotification,
-  RpcError,
-} from "../../src/client/mod.ts";
+import { type Client, ConnectionLostError, type MethodName, type MethodTypes, RpcError } from "../../src/client/mod.ts";
 import { CuttableConnection } from "../support/cuttable_connection.ts";
 import type { Random } from "../support/random.ts";
-import { ProcessLedger } from "./process_ledger.ts";
+import { ProcessLedger, type ProcessNotification } from "./process_ledger.ts";
 
 const SESSION_ATTACHED = -32010;
 
@@ -113,10 +106,7 @@ export class SoakSession {
         });
         if (this.#sessionId !== "") assert.equal(client.sessionId, this.#sessionId);
         this.#sessionId = client.sessionId;
-        client.onNotification((notification) => {
-          if (!("processId" in notification.params)) return;
-          this.#ledgers.get(notification.params.processId)?.ledger.notified(notification as ProcessNotification);
-        });
+        client.onNotification((notification) => this.#notified(notification as ProcessNotification));
         client.closed.then(() => this.#lost());
         return client;
       } catch (error) {
@@ -125,6 +115,10 @@ export class SoakSession {
         if (!isWorthRetrying) throw error;
       }
     }
+  }
+
+  #notified(notification: ProcessNotification): void {
+    this.#ledgers.get(notification.params.processId)?.ledger.notified(notification);
   }
 
   #lost(): void {

@@ -1,0 +1,142 @@
+/**
+ * A policy as Landlock rules, or the reason why Landlock cannot express it.
+ *
+ * Landlock only ever adds grants: inside a writable directory it can hide or protect nothing, and it has no say over
+ * names, modes, owners and times. So the policies that are left are those that read everything and write at most single
+ * files. Everything else is refused here rather than enforced in part.
+ *
+ * How the child is born restricted: the server makes the ruleset (a descriptor; that restricts nobody), and the launch
+ * stub, started as a normal child with that descriptor, binds itself to it, installs the system call filter and then
+ * becomes the command. No thread of the server is ever restricted, and no code of the command runs before it is.
+ */
+
+import type { NetworkAccess } from "../protocol/sandbox.ts";
+import type { Architecture } from "./syscalls.ts";
+import type { ConfinedCommand, LaunchPlan } from "./launch_plan.ts";
+import { launchStub } from "./launch_stub.ts";
+import type { FilePolicy, Policy } from "./policy.ts";
+import { seccompProgram } from "./seccomp.ts";
+
+/** What `landlock_create_ruleset` and `landlock_add_rule` are given; bits as in the kernel's header. */
+export interface LandlockRuleset {
+  readonly handledFileAccess: number;
+  readonly handledNetworkAccess: number;
+  readonly scoped: number;
+  readonly rules: readonly { readonly path: string; readonly access: number }[];
+}
+
+export type LandlockPlan =
+  | { readonly type: "ruleset"; readonly ruleset: LandlockRuleset }
+  | { readonly type: "inexpressible"; readonly reason: string };
+
+const WRITE_FILE = 1 << 1;
+const REMOVE_DIR = 1 << 4;
+const REMOVE_FILE = 1 << 5;
+const MAKE_CHAR = 1 << 6;
+const MAKE_DIR = 1 << 7;
+const MAKE_REG = 1 << 8;
+const MAKE_SOCK = 1 << 9;
+const MAKE_FIFO = 1 << 10;
+const MAKE_BLOCK = 1 << 11;
+const MAKE_SYM = 1 << 12;
+const REFER = 1 << 13;
+const TRUNCATE = 1 << 14;
+const IOCTL_DEV = 1 << 15;
+
+/** Every way to change a file or a directory. Reading and executing are not handled, and so stay free. */
+const ALL_CHANGES = WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_CHAR | MAKE_DIR | MAKE_REG | MAKE_SOCK | MAKE_FIFO |
+  MAKE_BLOCK | MAKE_SYM | REFER | TRUNCATE | IOCTL_DEV;
+
+const BIND_TCP = 1 << 0;
+const CONNECT_TCP = 1 << 1;
+
+const SCOPE_ABSTRACT_UNIX_SOCKET = 1 << 0;
+const SCOPE_SIGNAL = 1 << 1;
+
+/**
+ * The first version with which a process inside can signal nobody outside. Without it the command could end the server,
+ * and there is no process namespace that would hide it.
+ */
+export const MIN_LANDLOCK_ABI = 6;
+
+/** Where programs write without changing anything. The terminals of others (`/dev/pts`) are not among them. */
+const HARMLESS_DEVICES = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+
+export function landlockPlan(policy: Policy, abi: number): LandlockPlan {
+  if (abi < MIN_LANDLOCK_ABI) {
+    return inexpressible(`this kernel's version ${abi} cannot keep signals inside; version ${MIN_LANDLOCK_ABI} can`);
+  }
+  if (policy.files === "unrestricted") return inexpressible("the policy confines no files");
+  const reason = whyInexpressible(policy.files);
+  if (reason !== null) return inexpressible(reason);
+  const files = policy.files.rules.map(({ path }) => ({ path, access: WRITE_FILE | TRUNCATE }));
+  const devices = HARMLESS_DEVICES.map((path) => ({ path, access: WRITE_FILE | TRUNCATE | IOCTL_DEV }));
+  const isOffline = policy.network === "restricted";
+  return {
+    type: "ruleset",
+    ruleset: {
+      handledFileAccess: ALL_CHANGES,
+      handledNetworkAccess: isOffline ? BIND_TCP | CONNECT_TCP : 0,
+      scoped: SCOPE_SIGNAL | (isOffline ? SCOPE_ABSTRACT_UNIX_SOCKET : 0),
+      rules: [...devices, ...files],
+    },
+  };
+}
+
+function whyInexpressible({ base, rules, missing }: FilePolicy): string | null {
+  if (base === "hidden") return "it cannot make files that are not granted look absent";
+  if (base === "write") return "it cannot take away from a grant of the whole disk";
+  const denied = rules.find(({ access }) => access === "deny");
+  if (denied !== undefined) return `it cannot hide ${denied.path}`;
+  const directory = rules.find(({ access, type }) => access === "write" && type === "directory");
+  if (directory === undefined) return null;
+  const carved = rules.find(({ access }) => access === "read")?.path ?? missing[0]?.path;
+  return `it cannot protect ${carved ?? "anything"} inside the writable ${directory.path}`;
+}
+
+function inexpressible(reason: string): LandlockPlan {
+  return { type: "inexpressible", reason: `Landlock cannot express the policy: ${reason}` };
+}
+
+const REPORT_FD = 3;
+const STUB_FD = 4;
+const RULESET_FD = 5;
+
+export interface StubPlanOptions {
+  readonly architecture: Architecture;
+  readonly network: NetworkAccess;
+  readonly ruleset: LandlockRuleset | null;
+  /** Whether the server, and so its child, is root. */
+  readonly isRoot: boolean;
+}
+
+/** The stub alone, bound to a ruleset or, without one, to the system call filter only. */
+export function planStub(
+  command: ConfinedCommand,
+  options: StubPlanOptions,
+): LaunchPlan {
+  const { architecture, network, ruleset, isRoot } = options;
+  const stub = launchStub({
+    architecture,
+    reportDescriptor: REPORT_FD,
+    closeOnExec: [STUB_FD],
+    ...(ruleset === null ? {} : {
+      landlockDescriptor: RULESET_FD,
+      dropCapabilities: isRoot ? "required" as const : "ifPossible" as const,
+    }),
+    // Landlock has no say over modes, owners and times; the policies it is used for let nothing of the sort be changed.
+    seccomp: seccompProgram({ architecture, network, refuseMetadataChanges: ruleset !== null }),
+  });
+  return {
+    program: `/proc/self/fd/${STUB_FD}`,
+    argv: ["launch", command.program, ...command.argv],
+    env: command.env,
+    cwd: command.cwd,
+    descriptors: [
+      { fd: REPORT_FD, type: "report" },
+      { fd: STUB_FD, type: "bytes", bytes: stub },
+      ...(ruleset === null ? [] : [{ fd: RULESET_FD, type: "landlock" as const, ruleset }]),
+    ],
+    blockedSignals: [],
+  };
+}

@@ -1,0 +1,239 @@
+/**
+ * The launch stub: a program of a few hundred bytes that is the last thing to run before the command, inside its
+ * sandbox. It is generated here, needs no library and no file of the host, and costs a fraction of a millisecond.
+ *
+ * It exists because a confined child needs steps that only it can take, after the wrapper and before the command:
+ * - The wrapper runs with the terminal's and our signals blocked, so that an interrupt for the group reaches the command
+ *   and does not kill the wrapper (and with it everything inside). The stub unblocks them for the command.
+ * - It reports over a descriptor that the sandbox stands, and whether the command could be executed. A wrapper that
+ *   failed to set up says neither, so its failure is never taken for the command's.
+ * - It gives the command any `argv[0]`, which older bubblewrap cannot.
+ * - Without a wrapper it restricts itself (capabilities, no new privileges, Landlock, seccomp) and then becomes the
+ *   command: the child is born restricted, and no thread of the server ever is.
+ *
+ * Its arguments: `argv[1]` is the program's path, `argv[2]` and on are the program's arguments, `argv[0]` first. Its
+ * environment is the program's.
+ */
+
+import { createEmitter, type Emitter, FAILURE_REPORT_BYTES } from "./machine_code.ts";
+import { type Architecture, type SyscallName, syscallNumber } from "./syscalls.ts";
+
+export interface StubOptions {
+  readonly architecture: Architecture;
+  /** Where it reports. The write end of a pipe; the command does not inherit it. */
+  readonly reportDescriptor: number;
+  /** Further descriptors that the command must not inherit. */
+  readonly closeOnExec?: readonly number[];
+  /** Signals that the command starts with blocked, by number. None, but for tests. */
+  readonly blockedSignals?: readonly number[];
+  /**
+   * Give up every capability, also for what the program starts: `required` fails where that is not possible. Root needs
+   * it, because some capabilities pass by what is restricted below (CAP_PERFMON reads any process's environment).
+   */
+  readonly dropCapabilities?: "required" | "ifPossible";
+  /** A Landlock ruleset to be bound by. The descriptor is closed for the command. */
+  readonly landlockDescriptor?: number;
+  /** A filter to be bound by, as `seccompProgram` makes it. */
+  readonly seccomp?: Uint8Array<ArrayBuffer>;
+}
+
+/** What the stub was doing when it failed. A letter each on the wire. */
+const STAGES = {
+  C: "give up capabilities",
+  N: "forbid new privileges",
+  L: "apply the Landlock rules",
+  S: "install the system call filter",
+  E: "execute the program",
+} as const;
+type Stage = keyof typeof STAGES;
+
+/** Sent when nothing is left to do but to execute the program. */
+const READY = 0x52; // "R"
+
+/** How the stub ends when it could not become the program; also the shell's number for that. */
+const EXIT_NOT_EXECUTED = 126;
+
+const SIG_SETMASK = 2;
+const F_SETFD = 2;
+const FD_CLOEXEC = 1;
+const PR_SET_SECUREBITS = 28;
+/** Root is nobody special when it executes something, and all of this stays so. */
+const SECUREBITS_NO_PRIVILEGED_ROOT = 0xef;
+const PR_CAP_AMBIENT = 47;
+const PR_CAP_AMBIENT_CLEAR_ALL = 4;
+const PR_SET_NO_NEW_PRIVS = 38;
+const SECCOMP_SET_MODE_FILTER = 1;
+/** The kernel's signal set: 64 bits. */
+const SIGNAL_SET_BYTES = 8;
+
+/** The stub as a complete ELF program. */
+export function launchStub(options: StubOptions): Uint8Array<ArrayBuffer> {
+  // The data follows the code, so its address depends on the code's length: assemble once to measure. The stand-in is an
+  // address of the same size as the real one, since longer numbers take more instructions.
+  const measured = assemble(options, CODE_ADDRESS);
+  const dataAddress = CODE_ADDRESS + align(measured.length);
+  const code = assemble(options, dataAddress);
+  if (code.length !== measured.length) throw new Error("the launch stub's code changed its length");
+  return staticProgram(options.architecture, code, dataOf(options, dataAddress));
+}
+
+function assemble(options: StubOptions, dataAddress: number): Uint8Array<ArrayBuffer> {
+  const emitter = createEmitter(options.architecture);
+  const call = (name: SyscallName, ...values: number[]): void => {
+    values.forEach((value, index) => emitter.argument(index, value));
+    emitter.systemCall(numberOf(name, options.architecture));
+  };
+  const failures: { stage: Stage; jump: ReturnType<Emitter["jumpIfFailed"]> }[] = [];
+  const orFail = (stage: Stage): void => void failures.push({ stage, jump: emitter.jumpIfFailed() });
+  const data = dataLayout(dataAddress);
+
+  emitter.keepStart();
+  call("rt_sigprocmask", SIG_SETMASK, data.signalSet, 0, SIGNAL_SET_BYTES);
+  const { reportDescriptor, landlockDescriptor, closeOnExec = [] } = options;
+  const own = [reportDescriptor, ...(landlockDescriptor === undefined ? [] : [landlockDescriptor]), ...closeOnExec];
+  for (const descriptor of own) call("fcntl", descriptor, F_SETFD, FD_CLOEXEC);
+  if (options.dropCapabilities !== undefined) {
+    call("prctl", PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    call("prctl", PR_SET_SECUREBITS, SECUREBITS_NO_PRIVILEGED_ROOT, 0, 0, 0);
+    if (options.dropCapabilities === "required") orFail("C");
+  }
+  if (landlockDescriptor !== undefined || options.seccomp !== undefined) {
+    call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    orFail("N");
+  }
+  if (landlockDescriptor !== undefined) {
+    call("landlock_restrict_self", landlockDescriptor, 0);
+    orFail("L");
+  }
+  if (options.seccomp !== undefined) {
+    call("seccomp", SECCOMP_SET_MODE_FILTER, 0, data.filterHeader);
+    orFail("S");
+  }
+  call("write", reportDescriptor, data.ready, 1);
+  emitter.wordFromStart(0, 16); // argv[1], after the count and argv[0]
+  emitter.addressFromStart(1, 24); // the address of argv[2]
+  emitter.environmentAddress();
+  emitter.systemCall(numberOf("execve", options.architecture));
+  // It returned, so it failed; the stages before it only ever jump over this.
+  fail(emitter, "E", options);
+  for (const { stage, jump } of failures) {
+    jump.land();
+    fail(emitter, stage, options);
+  }
+  return emitter.bytes;
+}
+
+function fail(emitter: Emitter, stage: Stage, { architecture, reportDescriptor }: StubOptions): void {
+  emitter.reportFailure(stage.charCodeAt(0), reportDescriptor, numberOf("write", architecture));
+  emitter.argument(0, EXIT_NOT_EXECUTED);
+  emitter.systemCall(numberOf("exit_group", architecture));
+}
+
+function numberOf(name: SyscallName, architecture: Architecture): number {
+  const number = syscallNumber(name, architecture);
+  if (number === undefined) throw new Error(`${architecture} has no system call ${name}`);
+  return number;
+}
+
+// ---------------------------------------------------------------- constants the code points at
+
+/** Addresses of the constants, in the order `dataOf` writes them. */
+function dataLayout(dataAddress: number) {
+  const signalSet = dataAddress;
+  const ready = signalSet + SIGNAL_SET_BYTES;
+  const filterHeader = ready + 8;
+  const filter = filterHeader + 16;
+  return { signalSet, ready, filterHeader, filter };
+}
+
+function dataOf({ blockedSignals = [], seccomp }: StubOptions, dataAddress: number): Uint8Array<ArrayBuffer> {
+  const { signalSet, ready, filterHeader, filter } = dataLayout(dataAddress);
+  const bytes = new Uint8Array(filter - dataAddress + (seccomp?.length ?? 0));
+  const view = new DataView(bytes.buffer);
+  const set = blockedSignals.reduce((bits, signal) => bits | (1n << BigInt(signal - 1)), 0n);
+  view.setBigUint64(signalSet - dataAddress, set, true);
+  view.setUint8(ready - dataAddress, READY);
+  if (seccomp !== undefined) {
+    // The kernel's `struct sock_fprog`: how many instructions of eight bytes, and where.
+    view.setUint16(filterHeader - dataAddress, seccomp.length / 8, true);
+    view.setBigUint64(filterHeader - dataAddress + 8, BigInt(filter), true);
+    bytes.set(seccomp, filter - dataAddress);
+  }
+  return bytes;
+}
+
+// ---------------------------------------------------------------- the ELF file
+
+const HEADER_BYTES = 64;
+const PROGRAM_HEADER_BYTES = 56;
+const LOAD_ADDRESS = 0x400000;
+const CODE_OFFSET = HEADER_BYTES + 2 * PROGRAM_HEADER_BYTES;
+const CODE_ADDRESS = LOAD_ADDRESS + CODE_OFFSET;
+/** The largest page size of either architecture, which segments must be aligned to. */
+const PAGE_BYTES = 0x10000;
+const ELF_MACHINE: Readonly<Record<Architecture, number>> = { x86_64: 62, aarch64: 183 };
+
+const align = (bytes: number): number => Math.ceil(bytes / 16) * 16;
+
+/** One read-only executable segment, loaded where the addresses above assume it, and a stack that is not executable. */
+function staticProgram(
+  architecture: Architecture,
+  code: Uint8Array<ArrayBuffer>,
+  data: Uint8Array<ArrayBuffer>,
+): Uint8Array<ArrayBuffer> {
+  const fileBytes = CODE_OFFSET + align(code.length) + data.length;
+  const file = new Uint8Array(fileBytes);
+  const view = new DataView(file.buffer);
+  file.set([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1]); // ELF, 64 bits, little-endian, version 1
+  view.setUint16(16, 2, true); // an executable
+  view.setUint16(18, ELF_MACHINE[architecture], true);
+  view.setUint32(20, 1, true);
+  view.setBigUint64(24, BigInt(CODE_ADDRESS), true); // entry point
+  view.setBigUint64(32, BigInt(HEADER_BYTES), true); // program headers
+  view.setUint16(52, HEADER_BYTES, true);
+  view.setUint16(54, PROGRAM_HEADER_BYTES, true);
+  view.setUint16(56, 2, true);
+
+  const segment = HEADER_BYTES;
+  view.setUint32(segment, 1, true); // PT_LOAD
+  view.setUint32(segment + 4, 5, true); // read, execute
+  view.setBigUint64(segment + 16, BigInt(LOAD_ADDRESS), true);
+  view.setBigUint64(segment + 24, BigInt(LOAD_ADDRESS), true);
+  view.setBigUint64(segment + 32, BigInt(fileBytes), true);
+  view.setBigUint64(segment + 40, BigInt(fileBytes), true);
+  view.setBigUint64(segment + 48, BigInt(PAGE_BYTES), true);
+
+  const stack = segment + PROGRAM_HEADER_BYTES;
+  view.setUint32(stack, 0x6474e551, true); // PT_GNU_STACK
+  view.setUint32(stack + 4, 6, true); // read, write
+
+  file.set(code, CODE_OFFSET);
+  file.set(data, CODE_OFFSET + align(code.length));
+  return file;
+}
+
+// ---------------------------------------------------------------- what it reports
+
+export type StubReport =
+  /** The sandbox stands and the program is running, or has run. */
+  | { readonly type: "executed" }
+  /** The sandbox stands; the program could not be executed. */
+  | { readonly type: "notExecuted"; readonly errno: number }
+  /** The sandbox does not stand: `failure` says which part of it. */
+  | { readonly type: "notConfined"; readonly failure: string; readonly errno: number | null };
+
+/** What all bytes up to the end of the report pipe mean. */
+export function parseStubReport(bytes: Uint8Array): StubReport {
+  const isReady = bytes[0] === READY;
+  const failure = isReady ? bytes.subarray(1) : bytes;
+  if (failure.length === 0) {
+    return isReady ? { type: "executed" } : { type: "notConfined", failure: "set up the sandbox", errno: null };
+  }
+  const stage = String.fromCharCode(failure[0] ?? 0);
+  if (failure.length !== FAILURE_REPORT_BYTES || !Object.hasOwn(STAGES, stage)) {
+    return { type: "notConfined", failure: "read the launch report", errno: null };
+  }
+  const errno = new DataView(failure.buffer, failure.byteOffset).getInt32(1, true);
+  if (isReady && stage === "E") return { type: "notExecuted", errno };
+  return { type: "notConfined", failure: STAGES[stage as Stage], errno };
+}

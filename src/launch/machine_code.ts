@@ -1,0 +1,167 @@
+/**
+ * The few machine instructions the launch stub is made of, encoded for each architecture.
+ *
+ * An emitter appends instructions; nothing is executed here. The stub keeps the address of its arguments (the stack
+ * pointer it was started with) in one register all along; the other registers hold a system call's arguments.
+ */
+
+import type { Architecture } from "./syscalls.ts";
+
+/** Jumps to the place `land` is called at. */
+export interface ForwardJump {
+  land(): void;
+}
+
+export interface Emitter {
+  /** Remembers where the kernel has put the argument count, the arguments and the environment. First of all. */
+  keepStart(): void;
+  /** Loads a number into the register of a system call's argument. */
+  argument(index: number, value: number): void;
+  /** Loads the word that lies so many bytes after the start into an argument. */
+  wordFromStart(index: number, offset: number): void;
+  /** Loads the address so many bytes after the start into an argument. */
+  addressFromStart(index: number, offset: number): void;
+  /** Loads the address of the environment, which follows the arguments and their end, into the third argument. */
+  environmentAddress(): void;
+  systemCall(number: number): void;
+  /** Leaves the straight line when the last call failed. */
+  jumpIfFailed(): ForwardJump;
+  /** Writes `tag` and the last call's error number, five bytes, to a descriptor. */
+  reportFailure(tag: number, descriptor: number, writeNumber: number): void;
+  /** What has been emitted so far. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+export function createEmitter(architecture: Architecture): Emitter {
+  return architecture === "x86_64" ? new X86Emitter() : new Arm64Emitter();
+}
+
+/** Length of a failure report: the tag and a 32-bit error number. */
+export const FAILURE_REPORT_BYTES = 5;
+
+class X86Emitter implements Emitter {
+  readonly #code: number[] = [];
+
+  /** `mov r32, imm32` for rdi, rsi, rdx, r10, r8, r9: clears the upper half as well. */
+  static readonly #MOVE_NUMBER = [[0xbf], [0xbe], [0xba], [0x41, 0xba], [0x41, 0xb8], [0x41, 0xb9]];
+  /** The operand byte of `op reg, [rbx + disp32]` for rdi, rsi, rdx. */
+  static readonly #FROM_RBX = [0xbb, 0xb3, 0x93];
+
+  keepStart(): void {
+    this.#code.push(0x48, 0x89, 0xe3); // mov rbx, rsp
+  }
+
+  argument(index: number, value: number): void {
+    this.#code.push(...at(X86Emitter.#MOVE_NUMBER, index), ...littleEndian(value));
+  }
+
+  wordFromStart(index: number, offset: number): void {
+    this.#code.push(0x48, 0x8b, at(X86Emitter.#FROM_RBX, index), ...littleEndian(offset)); // mov reg, [rbx + offset]
+  }
+
+  addressFromStart(index: number, offset: number): void {
+    this.#code.push(0x48, 0x8d, at(X86Emitter.#FROM_RBX, index), ...littleEndian(offset)); // lea reg, [rbx + offset]
+  }
+
+  environmentAddress(): void {
+    this.#code.push(0x48, 0x8b, 0x03); // mov rax, [rbx]: the argument count
+    this.#code.push(0x48, 0x8d, 0x54, 0xc3, 0x10); // lea rdx, [rbx + rax * 8 + 16]
+  }
+
+  systemCall(number: number): void {
+    this.#code.push(0xb8, ...littleEndian(number)); // mov eax, number
+    this.#code.push(0x0f, 0x05); // syscall
+  }
+
+  jumpIfFailed(): ForwardJump {
+    this.#code.push(0x48, 0x85, 0xc0); // test rax, rax
+    this.#code.push(0x0f, 0x88, 0, 0, 0, 0); // js, to be filled in
+    const next = this.#code.length;
+    return { land: () => void this.#code.splice(next - 4, 4, ...littleEndian(this.#code.length - next)) };
+  }
+
+  reportFailure(tag: number, descriptor: number, writeNumber: number): void {
+    this.#code.push(0x48, 0xf7, 0xd8); // neg rax
+    this.#code.push(0x48, 0xc1, 0xe0, 0x08); // shl rax, 8
+    this.#code.push(0x48, 0x83, 0xc8, tag); // or rax, tag
+    this.#code.push(0x50); // push rax
+    this.#code.push(0x48, 0x89, 0xe6); // mov rsi, rsp
+    this.argument(0, descriptor);
+    this.argument(2, FAILURE_REPORT_BYTES);
+    this.systemCall(writeNumber);
+  }
+
+  get bytes(): Uint8Array<ArrayBuffer> {
+    return Uint8Array.from(this.#code);
+  }
+}
+
+class Arm64Emitter implements Emitter {
+  readonly #words: number[] = [];
+
+  keepStart(): void {
+    this.#words.push(0x910003f3); // mov x19, sp
+  }
+
+  argument(index: number, value: number): void {
+    this.#move(index, value);
+  }
+
+  wordFromStart(index: number, offset: number): void {
+    this.#words.push(0xf9400000 | ((offset / 8) << 10) | (19 << 5) | index); // ldr x, [x19, #offset]
+  }
+
+  addressFromStart(index: number, offset: number): void {
+    this.#words.push(0x91000000 | (offset << 10) | (19 << 5) | index); // add x, x19, #offset
+  }
+
+  environmentAddress(): void {
+    this.#words.push(0xf9400269); // ldr x9, [x19]: the argument count
+    this.#words.push(0x8b090e62); // add x2, x19, x9, lsl #3
+    this.#words.push(0x91004042); // add x2, x2, #16
+  }
+
+  systemCall(number: number): void {
+    this.#move(8, number);
+    this.#words.push(0xd4000001); // svc #0
+  }
+
+  jumpIfFailed(): ForwardJump {
+    const from = this.#words.push(0) - 1;
+    // tbnz x0, #63: the sign bit, and how many instructions to skip.
+    return { land: () => void (this.#words[from] = 0xb7f80000 | ((this.#words.length - from) << 5)) };
+  }
+
+  reportFailure(tag: number, descriptor: number, writeNumber: number): void {
+    this.#words.push(0xcb0003e0); // neg x0, x0
+    this.#words.push(0xd378dc00); // lsl x0, x0, #8
+    this.#move(9, tag);
+    this.#words.push(0xaa090000); // orr x0, x0, x9
+    this.#words.push(0xf81f0fe0); // str x0, [sp, #-16]!
+    this.#words.push(0x910003e1); // mov x1, sp
+    this.argument(0, descriptor);
+    this.argument(2, FAILURE_REPORT_BYTES);
+    this.systemCall(writeNumber);
+  }
+
+  /** `movz` and `movk`, 16 bits each. */
+  #move(register: number, value: number): void {
+    this.#words.push(0xd2800000 | ((value & 0xffff) << 5) | register);
+    const high = value >>> 16;
+    if (high !== 0) this.#words.push(0xf2a00000 | (high << 5) | register);
+  }
+
+  get bytes(): Uint8Array<ArrayBuffer> {
+    return Uint8Array.from(this.#words.flatMap((word) => littleEndian(word)));
+  }
+}
+
+function littleEndian(value: number): number[] {
+  return [value & 0xff, (value >>> 8) & 0xff, (value >>> 16) & 0xff, (value >>> 24) & 0xff];
+}
+
+function at<T>(list: readonly T[], index: number): T {
+  const item = list[index];
+  if (item === undefined) throw new RangeError(`no register for argument ${index}`);
+  return item;
+}

@@ -1,0 +1,142 @@
+/**
+ * What this host can confine with, found out once, on the first request that needs it, and chosen from per policy.
+ *
+ * A backend counts as available only after a canary: a real confined process that could write where it may and could
+ * not where it may not. A policy that no available backend can enforce is refused with every backend's reason; nothing
+ * ever runs with less than was asked for.
+ */
+
+import { type Clock, systemClock } from "../clock.ts";
+import { invalidRequest } from "../errors.ts";
+import type { BubblewrapTool } from "./bubblewrap.ts";
+import type { Availability } from "./bubblewrap_tool.ts";
+import type { Enforcement } from "./confine.ts";
+import { landlockPlan } from "./landlock.ts";
+import { isUnconfined, type Policy } from "./policy.ts";
+
+export const SANDBOX_SETTINGS = ["auto", "bubblewrap", "landlock", "refuse"] as const;
+export type SandboxSetting = typeof SANDBOX_SETTINGS[number];
+
+export interface ProbeHost {
+  readonly platform: "linux" | "darwin" | "other";
+  findBubblewrap(): Promise<Availability<BubblewrapTool>>;
+  /** The kernel's version of Landlock. */
+  landlockAbi(): Availability<number>;
+  /** Null when a confined process behaved as it should, otherwise what it did. */
+  canary(enforcement: Enforcement): Promise<string | null>;
+}
+
+/** What was found, for the log, `environmentInfo` and people. */
+export interface SandboxFacts {
+  readonly bubblewrap: Availability<BubblewrapTool>;
+  readonly landlock: Availability<number>;
+}
+
+/** A failure may be a passing one, or be mended by installing something: look again after this long. */
+const RETRY_AFTER_MS = 30_000;
+
+export interface SandboxProbeOptions {
+  readonly setting: SandboxSetting;
+  readonly host: ProbeHost;
+  readonly clock?: Clock;
+}
+
+export class SandboxProbe {
+  readonly #setting: SandboxSetting;
+  readonly #host: ProbeHost;
+  readonly #bubblewrap: Remembered<BubblewrapTool>;
+  readonly #landlock: Remembered<number>;
+
+  constructor({ setting, host, clock = systemClock }: SandboxProbeOptions) {
+    this.#setting = setting;
+    this.#host = host;
+    this.#bubblewrap = new Remembered(() => this.#tryBubblewrap(), clock);
+    this.#landlock = new Remembered(() => this.#tryLandlock(), clock);
+  }
+
+  /** Looks at everything, needed or not. */
+  async facts(): Promise<SandboxFacts> {
+    return { bubblewrap: await this.#bubblewrap.get(), landlock: await this.#landlock.get() };
+  }
+
+  /** How to enforce a policy here. Rejects with every reason when it cannot be. */
+  async choose(policy: Policy): Promise<Enforcement> {
+    if (isUnconfined(policy)) return { type: "none" };
+    if (this.#setting === "refuse") throw unenforceable(["sandboxed requests are turned off (--sandbox refuse)"]);
+    if (this.#host.platform === "darwin") return { type: "seatbelt" };
+    if (this.#host.platform !== "linux") throw unenforceable(["this system has no sandbox that is supported"]);
+    // Only the network is to be confined: the filter alone does that, and namespaces would take files away.
+    if (policy.files === "unrestricted") return { type: "seccomp" };
+
+    const reasons: string[] = [];
+    if (this.#setting !== "landlock") {
+      const bubblewrap = await this.#bubblewrap.get();
+      if (bubblewrap.isAvailable) return { type: "bubblewrap", tool: bubblewrap.value };
+      reasons.push(bubblewrap.reason);
+    }
+    if (this.#setting !== "bubblewrap") {
+      const landlock = await this.#landlock.get();
+      if (landlock.isAvailable) {
+        const plan = landlockPlan(policy, landlock.value);
+        if (plan.type === "ruleset") return { type: "landlock", ruleset: plan.ruleset };
+        reasons.push(plan.reason);
+      } else reasons.push(landlock.reason);
+    }
+    throw unenforceable(reasons);
+  }
+
+  async #tryBubblewrap(): Promise<Availability<BubblewrapTool>> {
+    const found = await this.#host.findBubblewrap();
+    if (!found.isAvailable) return found;
+    const failure = await this.#host.canary({ type: "bubblewrap", tool: found.value });
+    return failure === null ? found : unavailable(`bubblewrap ${found.value.version} does not work here: ${failure}`);
+  }
+
+  async #tryLandlock(): Promise<Availability<number>> {
+    const abi = this.#host.landlockAbi();
+    if (!abi.isAvailable) return abi;
+    const plan = landlockPlan(READ_ONLY, abi.value);
+    if (plan.type === "inexpressible") return unavailable(plan.reason);
+    const failure = await this.#host.canary({ type: "landlock", ruleset: plan.ruleset });
+    return failure === null ? abi : unavailable(`Landlock does not work here: ${failure}`);
+  }
+}
+
+/** The policy every backend must be able to enforce. */
+const READ_ONLY: Policy = {
+  files: { base: "read", rules: [], missing: [], pinned: [], links: [] },
+  network: "restricted",
+};
+
+/** Asks once, and whoever asks meanwhile gets the same answer. What works is remembered for good. */
+class Remembered<T> {
+  readonly #ask: () => Promise<Availability<T>>;
+  readonly #clock: Clock;
+  #answer: Promise<Availability<T>> | null = null;
+  #askAgainAt = Infinity;
+
+  constructor(ask: () => Promise<Availability<T>>, clock: Clock) {
+    this.#ask = ask;
+    this.#clock = clock;
+  }
+
+  get(): Promise<Availability<T>> {
+    if (this.#answer === null || this.#clock.now() >= this.#askAgainAt) {
+      this.#askAgainAt = Infinity;
+      this.#answer = this.#ask().catch((error) => unavailable(error instanceof Error ? error.message : String(error)))
+        .then((answer) => {
+          if (!answer.isAvailable) this.#askAgainAt = this.#clock.now() + RETRY_AFTER_MS;
+          return answer;
+        });
+    }
+    return this.#answer;
+  }
+}
+
+function unavailable(reason: string): { isAvailable: false; reason: string } {
+  return { isAvailable: false, reason };
+}
+
+function unenforceable(reasons: readonly string[]): Error {
+  return invalidRequest(`Cannot enforce the sandbox: ${reasons.join("; ")}`);
+}

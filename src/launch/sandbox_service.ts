@@ -1,0 +1,210 @@
+/**
+ * What the server asks when a request carries a sandbox object: whether anything is confined, how, and whether this host
+ * can do it. Made once; looks at the host when the first request needs it.
+ *
+ * Decides and starts nothing: the canary is run by the function it is given, plans are carried out by whoever asked. A
+ * request that cannot be honoured as it stands is refused here, before anything has happened.
+ */
+
+import type { Clock } from "../clock.ts";
+import { internalError, invalidRequest } from "../errors.ts";
+import type { Logger } from "../log.ts";
+import { byteStringOf, fromByteString } from "../os/byte_string.ts";
+import { findProgram } from "../os/find_program.ts";
+import { landlockVersion } from "../os/landlock.ts";
+import { type Program, refuseNul } from "../os/program.ts";
+import type { NativePath } from "../path_uri.ts";
+import type { Sandbox } from "../protocol/sandbox.ts";
+import { findBubblewrap } from "./bubblewrap_tool.ts";
+import { type Enforcement, type PreparedLaunch, prepareLaunch, visibleCommand, type WantedCommand } from "./confine.ts";
+import { DenoHostTree } from "./deno_host_tree.ts";
+import { DenoToolHost } from "./deno_tool_host.ts";
+import { scanGlobs } from "./glob_scan.ts";
+import type { ConfinedCommand, LaunchPlan } from "./launch_plan.ts";
+import { accessTo, type FilePolicy, type Policy, refuseUnmanagedNetwork } from "./policy.ts";
+import { RealPlaceholderFiles } from "./placeholder_files.ts";
+import { PathAppearedError } from "./placeholders.ts";
+import { type EntryContext, type RequestedPolicy, requestedPolicy } from "./policy_entries.ts";
+import { resolveFiles } from "./policy_resolve.ts";
+import { type CanaryHost, runCanary } from "./sandbox_canary.ts";
+import { type SandboxFacts, SandboxProbe, type SandboxSetting } from "./sandbox_probe.ts";
+
+export interface SandboxServiceOptions {
+  readonly setting: SandboxSetting;
+  readonly serverEnv: Readonly<Record<string, string>>;
+  readonly log: Logger;
+  /** Carries a plan out and waits for its end. */
+  readonly launch: CanaryHost["launch"];
+  /** The operator's own bubblewrap. */
+  readonly bubblewrapPath?: string;
+  readonly clock?: Clock;
+}
+
+/** A command as a request wants it. */
+export interface CommandRequest extends Program {
+  readonly cwd: NativePath;
+  /** The command may reach the network through a proxy only, whatever the sandbox object says. */
+  readonly enforceManagedNetwork: boolean;
+}
+
+export interface CommandConfinement {
+  /** How to start the command, for the disk as it is now. */
+  prepare(): Promise<ConfinedLaunch>;
+}
+
+/** A plan, and on the host what it needs. */
+export interface ConfinedLaunch extends PreparedLaunch {
+  readonly plan: LaunchPlan;
+}
+
+/** How this server confines, for the log and for people. */
+export interface SandboxDescription extends SandboxFacts {
+  readonly setting: SandboxSetting;
+}
+
+/** Something comes into existence between two looks only if somebody makes it in that millisecond. */
+const MAX_ATTEMPTS = 5;
+
+export class SandboxService {
+  readonly #options: SandboxServiceOptions;
+  readonly #probe: SandboxProbe;
+  readonly #tree = new DenoHostTree();
+  readonly #placeholders = new RealPlaceholderFiles();
+  readonly #isRoot = Deno.uid() === 0;
+  readonly #reported = new Set<Enforcement["type"]>();
+
+  constructor(options: SandboxServiceOptions) {
+    this.#options = options;
+    this.#probe = createProbe(options, this.#tree, this.#isRoot);
+  }
+
+  /** How a command is confined; null when the object confines nothing. Refuses what it can tell at once. */
+  confineCommand(sandbox: Sandbox, command: CommandRequest): CommandConfinement | null {
+    const requested = requestedPolicy(sandbox, entryContext(command.env.TMPDIR));
+    if (command.enforceManagedNetwork) refuseUnmanagedNetwork({ ...requested, files: "unrestricted" });
+    if (requested.files === "unrestricted" && requested.network === "enabled") return null;
+    // Before anything is made of them: arguments of wrappers are separated by NUL.
+    refuseNul(command);
+    return { prepare: () => this.#prepareCommand(requested, command) };
+  }
+
+  /**
+   * What file operations may do. `unrestricted`: no more confined than without a sandbox object. What the program that
+   * does them needs to run (`needs`, paths free of links) can be read under the policy, besides what the client granted.
+   */
+  async filePolicy(sandbox: Sandbox, needs: readonly string[]): Promise<"unrestricted" | FilePolicy> {
+    const requested = requestedPolicy(sandbox, entryContext(this.#options.serverEnv.TMPDIR));
+    const { files } = await this.#resolve(requested);
+    if (files === "unrestricted" || requested.files === "unrestricted") return files;
+    const denied = needs.find((path) => accessTo(files, path) === "deny");
+    if (denied !== undefined) {
+      throw invalidRequest(`Cannot enforce the sandbox: it denies ${denied}, which confined file operations need`);
+    }
+    const hidden = needs.filter((path) => accessTo(files, path) === "hidden");
+    if (hidden.length === 0) return files;
+    const entries = [...requested.files.entries, ...hidden.map((path) => ({ path, access: "read" as const }))];
+    return (await this.#resolve({ ...requested, files: { ...requested.files, entries } })).files;
+  }
+
+  /** A launch of a program of our own, without network. Rejects when the policy cannot be enforced. */
+  async prepareOwn(command: ConfinedCommand, files: FilePolicy): Promise<ConfinedLaunch> {
+    return await this.#prepare(command, { files, network: "restricted" });
+  }
+
+  /** Looks at everything this host offers. */
+  async describe(): Promise<SandboxDescription> {
+    return { setting: this.#options.setting, ...await this.#probe.facts() };
+  }
+
+  async #prepareCommand(requested: RequestedPolicy, command: CommandRequest): Promise<ConfinedLaunch> {
+    for (let attempt = 1;; attempt++) {
+      const policy = await this.#resolve(requested);
+      try {
+        return await this.#prepare(visibleCommand(wantedCommand(command), policy, this.#tree), policy);
+      } catch (error) {
+        if (!(error instanceof PathAppearedError) || attempt === MAX_ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  async #prepare(command: ConfinedCommand, policy: Policy): Promise<ConfinedLaunch> {
+    const enforcement = await this.#probe.choose(policy);
+    await this.#report(enforcement);
+    const { plan, release } = prepareLaunch(command, policy, {
+      enforcement,
+      architecture: Deno.build.arch,
+      isRoot: this.#isRoot,
+      placeholders: this.#placeholders,
+    });
+    if (plan === null) throw new Error("what was to be confined is not");
+    return { plan, release };
+  }
+
+  async #resolve({ files, network }: RequestedPolicy): Promise<Policy> {
+    if (files === "unrestricted") return { files, network };
+    const matches = await scanGlobs(files.globs, this.#tree, { maxDepth: files.globScanMaxDepth });
+    return { files: resolveFiles(files, matches, this.#tree), network };
+  }
+
+  /** Once for each way: which it is, and why it is not the better one. */
+  async #report(enforcement: Enforcement): Promise<void> {
+    if (this.#reported.has(enforcement.type)) return;
+    this.#reported.add(enforcement.type);
+    const { log, setting } = this.#options;
+    if (enforcement.type === "bubblewrap") {
+      const { path, version } = enforcement.tool;
+      log.info("sandboxes are made with bubblewrap", { path, version });
+    } else if (enforcement.type === "landlock") {
+      const { bubblewrap } = await this.#probe.facts();
+      const reason = setting === "landlock" ? "chosen" : bubblewrap.isAvailable ? "" : bubblewrap.reason;
+      log.warn("sandboxes are made with Landlock, which most policies cannot be expressed with", { reason });
+    }
+  }
+}
+
+function createProbe(options: SandboxServiceOptions, tree: DenoHostTree, isRoot: boolean): SandboxProbe {
+  const { setting, serverEnv, bubblewrapPath, clock } = options;
+  const canaryHost: CanaryHost = {
+    architecture: Deno.build.arch,
+    isRoot,
+    tree,
+    makeDirectory: async () => await Deno.realPath(await Deno.makeTempDir({ prefix: "exec-server-canary-" })),
+    removeDirectory: (path) => Deno.remove(path, { recursive: true }),
+    makeEmptyDirectory: (path) => Deno.mkdir(path),
+    placeholders: new RealPlaceholderFiles(),
+    launch: options.launch,
+  };
+  return new SandboxProbe({
+    setting,
+    ...(clock === undefined ? {} : { clock }),
+    host: {
+      platform: Deno.build.os === "linux" || Deno.build.os === "darwin" ? Deno.build.os : "other",
+      findBubblewrap: () =>
+        findBubblewrap(new DenoToolHost(), {
+          searchPath: serverEnv.PATH ?? "",
+          ...(bubblewrapPath === undefined ? {} : { chosenPath: bubblewrapPath }),
+        }),
+      landlockAbi: () => {
+        const version = landlockVersion();
+        return version > 0
+          ? { isAvailable: true, value: version }
+          : { isAvailable: false, reason: "this kernel has no Landlock" };
+      },
+      canary: (enforcement) => runCanary(enforcement, canaryHost),
+    },
+  });
+}
+
+function entryContext(tmpdir: string | undefined): EntryContext {
+  return { tmpdir: tmpdir ?? null, platform: Deno.build.os === "darwin" ? "darwin" : "linux" };
+}
+
+function wantedCommand({ argv, arg0, cwd, env }: CommandRequest): WantedCommand {
+  if (typeof cwd !== "string") throw internalError("Cannot start process in its sandbox: its directory is not UTF-8");
+  const candidates = findProgram({ argv, cwd, env }).map((path) => {
+    const text = fromByteString(byteStringOf(path));
+    if (typeof text !== "string") throw internalError("Cannot start process in its sandbox: its path is not UTF-8");
+    return text.startsWith("/") ? text : `${cwd}/${text}`;
+  });
+  return { candidates, argv: [arg0 ?? argv[0]!, ...argv.slice(1)], env, cwd };
+}

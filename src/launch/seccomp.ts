@@ -1,0 +1,215 @@
+/**
+ * The system call filter of a confined process, as the bytes of a classic BPF program.
+ *
+ * Refused calls fail with an error number, so that programs can tell and carry on. The exception is code of another
+ * architecture (`int 0x80` and the like): its call numbers mean something else, and the process is killed. Pure; whoever
+ * starts the process hands the bytes to bubblewrap or bakes them into the launch stub.
+ */
+
+import type { NetworkAccess } from "../protocol/sandbox.ts";
+import { type Architecture, type SyscallName, syscallNumber } from "./syscalls.ts";
+
+export interface SeccompOptions {
+  readonly architecture: Architecture;
+  readonly network: NetworkAccess;
+  /**
+   * Also refuse every change of owner, mode, times and extended attributes: for a backend that has no say over them
+   * (Landlock) and a policy that lets nothing be written.
+   */
+  readonly refuseMetadataChanges?: boolean;
+}
+
+/**
+ * Refused whatever the policy. What an unprivileged process cannot do anyway is not listed: each of these works, or
+ * opens a way round the sandbox, without any capability.
+ */
+const ALWAYS_REFUSED: readonly SyscallName[] = [
+  // Reading and steering other processes of the same user, and taking descriptors out of them.
+  "ptrace",
+  "process_vm_readv",
+  "process_vm_writev",
+  "pidfd_getfd",
+  // Runs other calls (socket, connect, openat) from inside the kernel, where no filter sees them.
+  "io_uring_setup",
+  "io_uring_enter",
+  "io_uring_register",
+  // Keyrings belong to the user and not to a namespace: they may hold the server's credentials.
+  "add_key",
+  "request_key",
+  "keyctl",
+  // Large parts of the kernel that programs rarely need and exploits often do.
+  "bpf",
+  "perf_event_open",
+  "userfaultfd",
+  // Opens any inode of a file system by number, past every mount that hides it.
+  "open_by_handle_at",
+  // Joining or rearranging namespaces. Together with the refusal of new user namespaces below, which would hand out the
+  // capabilities for it, nobody inside gets to rebuild the view that was made for them.
+  "setns",
+  "mount",
+  "umount2",
+  "pivot_root",
+  "move_mount",
+  "open_tree",
+  "open_tree_attr",
+  "fsopen",
+  "fsconfig",
+  "fsmount",
+  "fspick",
+  "mount_setattr",
+];
+
+/** Without a network nothing is connected to: a container engine's or an agent's socket would be a way out. */
+const NETWORK_CALLS: readonly SyscallName[] = ["connect"];
+
+const METADATA_CALLS: readonly SyscallName[] = [
+  "chmod",
+  "fchmod",
+  "fchmodat",
+  "fchmodat2",
+  "chown",
+  "fchown",
+  "lchown",
+  "fchownat",
+  "utime",
+  "utimes",
+  "futimesat",
+  "utimensat",
+  "setxattr",
+  "lsetxattr",
+  "fsetxattr",
+  "setxattrat",
+  "removexattr",
+  "lremovexattr",
+  "fremovexattr",
+  "removexattrat",
+  "file_setattr",
+];
+
+/** Puts a byte into a terminal's input, as if typed: with a terminal that is shared it runs commands outside. */
+const TIOCSTI = 0x5412;
+/** Does the same on a text console, by way of its clipboard. */
+const TIOCLINUX = 0x541c;
+/** The two ways to set a file's flags, which are metadata as well. */
+const FS_IOC_SETFLAGS = 0x40086602;
+const FS_IOC_FSSETXATTR = 0x401c5820;
+
+const CLONE_NEWUSER = 0x10000000;
+
+const AF_UNIX = 1;
+const SOCK_STREAM = 1;
+const SOCK_SEQPACKET = 5;
+/** The kernel's own: above it the type argument carries flags. */
+const SOCK_TYPE_MASK = 0xf;
+
+const AUDIT_ARCH: Readonly<Record<Architecture, number>> = { x86_64: 0xc000003e, aarch64: 0xc00000b7 };
+/** Set in the number of every x32 call, which x86-64 kernels may offer beside their own. */
+const X32_SYSCALL_BIT = 0x40000000;
+
+const EPERM = 1;
+const ENOSYS = 38;
+
+// The kernel's `struct seccomp_data`: the call's number, the architecture, the instruction pointer, six arguments.
+const NR_OFFSET = 0;
+const ARCH_OFFSET = 4;
+const argumentOffset = (index: number): number => 16 + index * 8;
+
+// Classic BPF: the opcodes used here, and what a program may return.
+const LOAD_WORD = 0x20;
+const JUMP_EQUAL = 0x15;
+const JUMP_AT_LEAST = 0x35;
+const JUMP_ANY_BIT = 0x45;
+const AND = 0x54;
+const RETURN = 0x06;
+const RET_KILL_PROCESS = 0x80000000;
+const RET_ERRNO = 0x00050000;
+const RET_ALLOW = 0x7fff0000;
+
+/** One `struct sock_filter`: jumps are counted from the next instruction. */
+interface Instruction {
+  readonly code: number;
+  readonly k: number;
+  readonly ifTrue: number;
+  readonly ifFalse: number;
+}
+
+const plain = (code: number, k: number): Instruction => ({ code, k, ifTrue: 0, ifFalse: 0 });
+const jump = (code: number, k: number, ifTrue: number, ifFalse: number): Instruction => ({ code, k, ifTrue, ifFalse });
+const refuse = (errno: number): Instruction => plain(RETURN, RET_ERRNO | errno);
+
+/** The filter as an array of `struct sock_filter`, little-endian. */
+export function seccompProgram(options: SeccompOptions): Uint8Array<ArrayBuffer> {
+  const { architecture } = options;
+  const isRestricted = options.network === "restricted";
+  const isFrozen = options.refuseMetadataChanges === true;
+
+  const program: Instruction[] = [
+    plain(LOAD_WORD, ARCH_OFFSET),
+    jump(JUMP_EQUAL, AUDIT_ARCH[architecture], 1, 0),
+    plain(RETURN, RET_KILL_PROCESS),
+    plain(LOAD_WORD, NR_OFFSET),
+  ];
+  if (architecture === "x86_64") program.push(jump(JUMP_AT_LEAST, X32_SYSCALL_BIT, 0, 1), refuse(ENOSYS));
+
+  const refused = [...ALWAYS_REFUSED, ...(isFrozen ? METADATA_CALLS : []), ...(isRestricted ? NETWORK_CALLS : [])];
+  for (const name of refused) program.push(...onCall(name, architecture, [refuse(EPERM)]));
+
+  // Its flags lie in memory, where a filter cannot look. Programs fall back to clone, as on a kernel without it.
+  program.push(...onCall("clone3", architecture, [refuse(ENOSYS)]));
+  for (const name of ["clone", "unshare"] as const) {
+    program.push(...onCall(name, architecture, [
+      plain(LOAD_WORD, argumentOffset(0)),
+      jump(JUMP_ANY_BIT, CLONE_NEWUSER, 0, 1),
+      refuse(EPERM),
+    ]));
+  }
+  // Only the low half of a request counts for the kernel, so only that is compared.
+  const requests = [TIOCSTI, TIOCLINUX, ...(isFrozen ? [FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR] : [])];
+  program.push(...onCall("ioctl", architecture, [
+    plain(LOAD_WORD, argumentOffset(1)),
+    ...requests.flatMap((request) => [jump(JUMP_EQUAL, request, 0, 1), refuse(EPERM)]),
+  ]));
+  if (isRestricted) {
+    for (const name of ["socket", "socketpair"] as const) {
+      program.push(...onCall(name, architecture, ONLY_LOCAL_STREAMS));
+    }
+  }
+  program.push(plain(RETURN, RET_ALLOW));
+  return encode(program);
+}
+
+/**
+ * Lets a socket be made only if it can reach nothing without `connect`: local, and of a kind that ignores addresses when
+ * sending. A local datagram socket does not; it could talk to any socket file of the host.
+ */
+const ONLY_LOCAL_STREAMS: readonly Instruction[] = [
+  plain(LOAD_WORD, argumentOffset(0)),
+  jump(JUMP_EQUAL, AF_UNIX, 1, 0),
+  refuse(EPERM),
+  plain(LOAD_WORD, argumentOffset(1)),
+  plain(AND, SOCK_TYPE_MASK),
+  jump(JUMP_EQUAL, SOCK_STREAM, 2, 0),
+  jump(JUMP_EQUAL, SOCK_SEQPACKET, 1, 0),
+  refuse(EPERM),
+];
+
+/** Runs `body` for one call, then goes on with the call's number loaded again. Empty where there is no such call. */
+function onCall(name: SyscallName, architecture: Architecture, body: readonly Instruction[]): Instruction[] {
+  const number = syscallNumber(name, architecture);
+  if (number === undefined) return [];
+  const reload = body.some(({ code }) => code === LOAD_WORD) ? [plain(LOAD_WORD, NR_OFFSET)] : [];
+  return [jump(JUMP_EQUAL, number, 0, body.length + reload.length), ...body, ...reload];
+}
+
+function encode(program: readonly Instruction[]): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(program.length * 8);
+  const view = new DataView(bytes.buffer);
+  program.forEach(({ code, k, ifTrue, ifFalse }, index) => {
+    const at = index * 8;
+    view.setUint16(at, code, true);
+    view.setUint8(at + 2, ifTrue);
+    view.setUint8(at + 3, ifFalse);
+    view.setUint32(at + 4, k, true);
+  });
+  return bytes;
+}

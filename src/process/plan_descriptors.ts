@@ -1,0 +1,130 @@
+/**
+ * The descriptors of a launch plan, opened: everything a confined child is handed besides its input and output.
+ *
+ * Owns them until `close`. All lie above the numbers they get in the child, as `spawnExactly` needs it. A path that is not
+ * any more what it was when the plan was made is told by `PlanOutdatedError`: the answer is a new plan.
+ */
+
+import { internalError, invalidRequest } from "../errors.ts";
+import type { LandlockRuleset } from "../launch/landlock.ts";
+import type { PlannedDescriptor } from "../launch/launch_plan.ts";
+import { toByteString } from "../os/byte_string.ts";
+import { closeDescriptor, failure, openPipe } from "../os/descriptor.ts";
+import { ELOOP, ENOENT, ENOTDIR } from "../os/errno.ts";
+import { O_PATH, openWithoutLinks } from "../os/file_calls.ts";
+import { addPathRule, createRuleset } from "../os/landlock.ts";
+import { lastErrno, libc } from "../os/libc.ts";
+import { openMemoryFile } from "../os/memory_file.ts";
+
+const F_DUPFD_CLOEXEC = 1030;
+const FIRST_FD = 3;
+
+/**
+ * A policy names some dozens of paths. Children may customarily have 1024 descriptors, of which a plan must leave the
+ * wrapper enough.
+ */
+const MAX_DESCRIPTORS = 512;
+
+/** Something the plan names has been moved, removed or replaced since. */
+export class PlanOutdatedError extends Error {
+  override readonly name = "PlanOutdatedError";
+
+  constructor(path: string) {
+    super(`${path} has changed`);
+  }
+}
+
+export class PlanDescriptors {
+  /** For the child's descriptors 3, 4, 5 and so on. */
+  readonly sources: readonly number[];
+  readonly #messages = new Map<"report" | "info", number>();
+
+  constructor(planned: readonly PlannedDescriptor[]) {
+    const inOrder = [...planned].sort((a, b) => a.fd - b.fd);
+    if (!inOrder.every(({ fd }, index) => fd === FIRST_FD + index)) throw new Error("a launch plan has gaps");
+    if (inOrder.length > MAX_DESCRIPTORS) {
+      throw invalidRequest(
+        `Cannot confine: the sandbox names ${inOrder.length} paths; ${MAX_DESCRIPTORS} are possible`,
+      );
+    }
+    const sources: number[] = [];
+    this.sources = sources;
+    try {
+      for (const descriptor of inOrder) {
+        sources.push(moveUp(this.#open(descriptor), FIRST_FD + inOrder.length));
+      }
+    } catch (error) {
+      this.closeAll();
+      throw error;
+    }
+  }
+
+  /** The read ends of what the child will write; the caller takes them over. */
+  takeMessages(): { report: number; info: number | null } {
+    const report = this.#messages.get("report");
+    const info = this.#messages.get("info") ?? null;
+    if (report === undefined) throw new Error("a launch plan has no report");
+    this.#messages.clear();
+    return { report, info };
+  }
+
+  /** To be called as soon as the child has its own, so that their end is the child's doing. */
+  closeSources(): void {
+    this.sources.forEach(closeDescriptor);
+  }
+
+  closeAll(): void {
+    this.closeSources();
+    this.#messages.forEach(closeDescriptor);
+    this.#messages.clear();
+  }
+
+  #open(planned: PlannedDescriptor): number {
+    switch (planned.type) {
+      case "bytes":
+        return openMemoryFile(planned.bytes);
+      case "path":
+        return current(planned.path, openWithoutLinks(toByteString(planned.path), O_PATH));
+      case "landlock":
+        return openRuleset(planned.ruleset);
+      case "report":
+      case "info": {
+        const { readEnd, writeEnd } = openPipe();
+        this.#messages.set(planned.type, readEnd);
+        return writeEnd;
+      }
+    }
+  }
+}
+
+/** The same open file under a number of at least `lowest`. The old number is closed. */
+function moveUp(fd: number, lowest: number): number {
+  if (fd >= lowest) return fd;
+  const moved = libc().fcntl(fd, F_DUPFD_CLOEXEC, lowest);
+  const errno = moved < 0 ? lastErrno() : 0;
+  closeDescriptor(fd);
+  if (moved < 0) throw failure(errno);
+  return moved;
+}
+
+function openRuleset({ handledFileAccess, handledNetworkAccess, scoped, rules }: LandlockRuleset): number {
+  const ruleset = createRuleset({ files: handledFileAccess, network: handledNetworkAccess, scoped });
+  try {
+    for (const { path, access } of rules) {
+      const added = addPathRule(ruleset, toByteString(path), access);
+      // A grant for a thing that is not there grants nothing: not every machine has every device.
+      if (added !== -ENOENT) current(path, added);
+    }
+    return ruleset;
+  } catch (error) {
+    closeDescriptor(ruleset);
+    throw error;
+  }
+}
+
+/** What a path that is free of links and exists, or did a moment ago, can fail with. */
+function current(path: string, result: number): number {
+  if (result >= 0) return result;
+  if (result === -ENOENT || result === -ELOOP || result === -ENOTDIR) throw new PlanOutdatedError(path);
+  throw internalError(`Cannot confine: ${path} cannot be opened (os error ${-result})`);
+}

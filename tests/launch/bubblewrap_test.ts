@@ -1,0 +1,190 @@
+import assert from "node:assert/strict";
+import { type BubblewrapTool, parseFirstProcess, planBubblewrap } from "../../src/launch/bubblewrap.ts";
+import type { ConfinedCommand } from "../../src/launch/launch_plan.ts";
+import type { FilePolicy, PathRule, Policy } from "../../src/launch/policy.ts";
+import { seccompProgram } from "../../src/launch/seccomp.ts";
+
+const TOOL: BubblewrapTool = { path: "/usr/bin/bwrap", version: "0.8.0", bindsDescriptors: false };
+const COMMAND: ConfinedCommand = { program: "/bin/prog", argv: ["zed", "-x", "a b"], env: { A: "1" }, cwd: "/ws" };
+
+const rule = (access: PathRule["access"], path: string, type: PathRule["type"] = "directory"): PathRule => ({
+  path,
+  access,
+  type,
+  id: path,
+});
+const files = (base: FilePolicy["base"], rules: PathRule[] = [], more: Partial<FilePolicy> = {}): FilePolicy => ({
+  base,
+  rules,
+  missing: [],
+  pinned: [],
+  links: [],
+  ...more,
+});
+
+function plan(policy: FilePolicy, network: Policy["network"] = "restricted", tool = TOOL, command = COMMAND) {
+  return planBubblewrap(command, { files: policy, network }, { tool, architecture: "x86_64" });
+}
+
+function argumentsOf(...args: Parameters<typeof plan>): string[] {
+  const [descriptor] = plan(...args).descriptors;
+  assert.ok(descriptor?.type === "bytes" && descriptor.fd === 3);
+  const text = new TextDecoder().decode(descriptor.bytes);
+  assert.ok(text.endsWith("\0"));
+  return text.slice(0, -1).split("\0");
+}
+
+/** The arguments about mounts: between the namespaces and the stub. */
+function mounts(...args: Parameters<typeof plan>): string {
+  const all = argumentsOf(...args);
+  return all.slice(all.findLastIndex((arg) => arg.startsWith("--unshare")) + 1, all.lastIndexOf("--perms")).join(" ");
+}
+
+Deno.test("planBubblewrap() starts the stub through bubblewrap, and tells the process list nothing", () => {
+  const { descriptors, ...rest } = plan(files("read"));
+  assert.deepEqual(rest, {
+    program: "/usr/bin/bwrap",
+    argv: ["bwrap", "--args", "3", "--", "/dev/.launch", "/bin/prog", "zed", "-x", "a b"],
+    env: {},
+    cwd: "/",
+    blockedSignals: [1, 2, 3, 10, 12, 14, 15, 20, 21, 22],
+  });
+  assert.deepEqual(descriptors.map(({ fd, type }) => `${fd} ${type}`), [
+    "3 bytes",
+    "4 bytes",
+    "5 report",
+    "6 bytes",
+    "7 info",
+  ]);
+});
+
+Deno.test("planBubblewrap() gives all arguments in this order", () => {
+  assert.deepEqual(argumentsOf(files("read", [rule("write", "/ws")])), [
+    "--die-with-parent",
+    "--unshare-user",
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-net",
+    "--ro-bind",
+    "/",
+    "/",
+    "--dev",
+    "/dev",
+    "--proc",
+    "/proc",
+    "--bind",
+    "/ws",
+    "/ws",
+    "--perms",
+    "0555",
+    "--file",
+    "6",
+    "/dev/.launch",
+    "--cap-drop",
+    "ALL",
+    "--seccomp",
+    "4",
+    "--info-fd",
+    "7",
+    "--setenv",
+    "A",
+    "1",
+    "--chdir",
+    "/ws",
+  ]);
+});
+
+Deno.test("planBubblewrap() keeps the host's network only when the policy has it", () => {
+  assert.ok(argumentsOf(files("read"), "restricted").includes("--unshare-net"));
+  assert.ok(!argumentsOf(files("read"), "enabled").includes("--unshare-net"));
+  for (const network of ["restricted", "enabled"] as const) {
+    const filter = plan(files("read"), network).descriptors.find(({ fd }) => fd === 4);
+    assert.ok(filter?.type === "bytes");
+    assert.deepEqual(filter.bytes, seccompProgram({ architecture: "x86_64", network }));
+  }
+});
+
+Deno.test("planBubblewrap() mounts broad before narrow, and closes what it made last", () => {
+  const own = "--dev /dev --proc /proc";
+  const table: [FilePolicy, string][] = [
+    [files("read"), `--ro-bind / / ${own}`],
+    [files("write", [rule("read", "/ws")]), `--bind / / ${own} --ro-bind /ws /ws`],
+    [
+      files("read", [rule("write", "/ws"), rule("read", "/ws/.git"), rule("write", "/ws/.git/x")]),
+      `--ro-bind / / ${own} --bind /ws /ws --ro-bind /ws/.git /ws/.git --bind /ws/.git/x /ws/.git/x`,
+    ],
+    [files("read", [rule("deny", "/out")]), `--ro-bind / / ${own} --perms 0000 --tmpfs /out --remount-ro /out`],
+    [
+      files("read", [rule("deny", "/out"), rule("write", "/out/w")]),
+      `--ro-bind / / ${own} --perms 0111 --tmpfs /out --bind /out/w /out/w --remount-ro /out`,
+    ],
+    [files("read", [rule("deny", "/out/o", "file")]), `--ro-bind / / ${own} --ro-bind /dev/null /out/o`],
+    [
+      files("hidden", [rule("read", "/usr"), rule("write", "/ws")], { links: [{ path: "/bin", target: "usr/bin" }] }),
+      `--tmpfs / ${own} --ro-bind /usr /usr --bind /ws /ws --symlink usr/bin /bin --remount-ro /`,
+    ],
+    [
+      files("read", [rule("write", "/ws"), rule("read", "/ws/a/b")], {
+        pinned: ["/ws/a"],
+        missing: [{ path: "/ws/.git", placeholder: "directory", isHidden: false }],
+      }),
+      `--ro-bind / / ${own} --bind /ws /ws --bind /ws/a /ws/a --ro-bind /ws/.git /ws/.git --ro-bind /ws/a/b /ws/a/b`,
+    ],
+    [
+      files("read", [rule("write", "/ws")], {
+        missing: [
+          { path: "/ws/.git", placeholder: "directory", isHidden: true },
+          { path: "/ws/later", placeholder: "file", isHidden: true },
+        ],
+      }),
+      `--ro-bind / / ${own} --bind /ws /ws --perms 0000 --tmpfs /ws/.git --perms 0000 --ro-bind-data 8 /ws/later ` +
+      "--remount-ro /ws/.git",
+    ],
+    // The sandbox's own /dev and /proc: no entry replaces them, nothing of the host's /proc is let in.
+    [
+      files("hidden", [
+        rule("write", "/dev"),
+        rule("read", "/proc"),
+        rule("read", "/proc/1"),
+        rule("deny", "/proc/kallsyms", "file"),
+        rule("write", "/dev/kvm", "file"),
+      ]),
+      `--tmpfs / ${own} --ro-bind /dev/null /proc/kallsyms --dev-bind /dev/kvm /dev/kvm --remount-ro /`,
+    ],
+  ];
+  for (const [policy, expected] of table) assert.equal(mounts(policy), expected);
+});
+
+Deno.test("planBubblewrap() binds opened directories where it can, so that nothing can be swapped in", () => {
+  const policy = files("read", [rule("write", "/ws"), rule("read", "/ws/a/b"), rule("deny", "/out")], {
+    pinned: ["/ws/a"],
+  });
+  const tool = { ...TOOL, bindsDescriptors: true };
+  assert.equal(
+    mounts(policy, "restricted", tool),
+    "--ro-bind / / --dev /dev --proc /proc --bind-fd 8 /ws --perms 0000 --tmpfs /out --bind-fd 10 /ws/a " +
+      "--ro-bind-fd 9 /ws/a/b --remount-ro /out",
+  );
+  assert.deepEqual(plan(policy, "restricted", tool).descriptors.slice(5), [
+    { fd: 8, type: "path", path: "/ws" },
+    { fd: 9, type: "path", path: "/ws/a/b" },
+    { fd: 10, type: "path", path: "/ws/a" },
+  ]);
+});
+
+Deno.test("planBubblewrap() refuses what bubblewrap would fail over", () => {
+  for (const name of ["", "A=B"]) {
+    assert.throws(
+      () => plan(files("read"), "enabled", TOOL, { ...COMMAND, env: { [name]: "x" } }),
+      /no name for an env/,
+    );
+  }
+  const many = Array.from({ length: 3000 }, (_, index) => rule("deny", `/out/${index}`, "file"));
+  assert.throws(() => plan(files("read", many)), /arguments, and it takes 9000/);
+});
+
+Deno.test("parseFirstProcess() reads the pid that bubblewrap tells", () => {
+  const parse = (text: string) => parseFirstProcess(new TextEncoder().encode(text));
+  assert.equal(parse('{\n    "child-pid": 4711,\n    "net-namespace": 4026532211\n}\n'), 4711);
+  assert.equal(parse(""), null);
+});

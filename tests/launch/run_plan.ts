@@ -1,0 +1,336 @@
+/**
+ * Carries launch plans out for tests: real descriptors, a real session, the real order of things, in few lines.
+ */
+
+import assert from "node:assert/strict";
+import { closeDescriptor, openPipe, type Pipe } from "../../src/os/descriptor.ts";
+import { toByteString } from "../../src/os/byte_string.ts";
+import { O_PATH, openWithoutLinks } from "../../src/os/file_calls.ts";
+import { addressOf, allocate, cString, cStringArray, libc, whilePinned } from "../../src/os/libc.ts";
+import { openTerminal } from "../../src/os/pty.ts";
+import type { LandlockRuleset } from "../../src/launch/landlock.ts";
+import type { ConfinedCommand, LaunchPlan, PlannedDescriptor } from "../../src/launch/launch_plan.ts";
+import { parseStubReport, type StubReport } from "../../src/launch/launch_stub.ts";
+import { parseFirstProcess } from "../../src/launch/bubblewrap.ts";
+import type { Architecture } from "../../src/launch/syscalls.ts";
+
+export const ARCHITECTURE: Architecture = Deno.build.arch;
+export const IS_ROOT = Deno.uid() === 0;
+
+export interface FinishedRun {
+  /** The exit code, or minus the signal that ended the direct child. */
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly report: StubReport;
+}
+
+export interface Run {
+  readonly pid: number;
+  /** Resolves when the output so far contains the text; rejects when the output ends without it. */
+  seen(text: string): Promise<void>;
+  /** To the terminal, or to standard input. */
+  write(text: string): void;
+  /** To the process group, as the server does it. */
+  signal(signal: number): void;
+  finished(): Promise<FinishedRun>;
+}
+
+export interface RunOptions {
+  readonly terminal?: boolean;
+  readonly stdin?: "open";
+  /** Called when nothing of it runs any more. */
+  readonly ended?: () => void;
+}
+
+/** A shell command in the directory given. */
+export function shell(script: string, cwd = "/", env: Record<string, string> = {}): ConfinedCommand {
+  return { program: "/bin/sh", argv: ["sh", "-c", script], env: { PATH: "/usr/bin:/bin", ...env }, cwd };
+}
+
+export async function runPlan(plan: LaunchPlan, options: RunOptions = {}): Promise<FinishedRun> {
+  return await (await startPlan(plan, options)).finished();
+}
+
+/** No descriptor of a plan is higher: sources are moved above it, so that none is overwritten before it is copied. */
+const ABOVE_ALL_TARGETS = 200;
+const F_DUPFD_CLOEXEC = 1030;
+const MFD_CLOEXEC = 1n;
+const SYS_MEMFD_CREATE = { x86_64: 319n, aarch64: 279n }[ARCHITECTURE];
+const SETSIGDEF_SETSIGMASK_SETSID = 0x8c;
+
+export async function startPlan(plan: LaunchPlan, options: RunOptions = {}): Promise<Run> {
+  const c = libc();
+  const report = openPipe();
+  const info = openPipe();
+  const stdout = openPipe();
+  const stderr = openPipe();
+  const stdin = options.stdin === "open" ? openPipe() : null;
+  const terminal = options.terminal === true ? openTerminal({ rows: 24, cols: 80 }) : null;
+  const copies = new Copies();
+  const sources = plan.descriptors.map((planned) => ({
+    fd: planned.fd,
+    source: copies.moveUp(openPlanned(planned, { report, info }, copies)),
+  }));
+
+  const actions = allocate(256);
+  check(c.posix_spawn_file_actions_init(actions));
+  if (terminal === null) {
+    if (stdin === null) check(c.posix_spawn_file_actions_addopen(actions, 0, cString("/dev/null"), 0, 0));
+    else check(c.posix_spawn_file_actions_adddup2(actions, copies.moveUp(stdin.readEnd), 0));
+    check(c.posix_spawn_file_actions_adddup2(actions, copies.moveUp(stdout.writeEnd), 1));
+    check(c.posix_spawn_file_actions_adddup2(actions, copies.moveUp(stderr.writeEnd), 2));
+  } else {
+    check(c.posix_spawn_file_actions_addopen(actions, 0, cString(terminal.slavePath), 2, 0));
+    check(c.posix_spawn_file_actions_adddup2(actions, 0, 1));
+    check(c.posix_spawn_file_actions_adddup2(actions, 0, 2));
+  }
+  for (const { fd, source } of sources) check(c.posix_spawn_file_actions_adddup2(actions, source, fd));
+  check(c.posix_spawn_file_actions_addchdir_np(actions, cString(plan.cwd)));
+  check(c.posix_spawn_file_actions_addclosefrom_np!(actions, Math.max(2, ...plan.descriptors.map(({ fd }) => fd)) + 1));
+
+  const attributes = allocate(512);
+  const all = allocate(128);
+  const mask = allocate(128);
+  for (const signal of plan.blockedSignals) mask[(signal - 1) >> 3]! |= 1 << ((signal - 1) & 7);
+  check(c.sigfillset(all));
+  check(c.posix_spawnattr_init(attributes));
+  check(c.posix_spawnattr_setsigdefault(attributes, all));
+  check(c.posix_spawnattr_setsigmask(attributes, mask));
+  check(c.posix_spawnattr_setflags(attributes, SETSIGDEF_SETSIGMASK_SETSID));
+
+  const pidBytes = allocate(4);
+  const argv = cStringArray(plan.argv);
+  const env = cStringArray(Object.entries(plan.env).map(([name, value]) => `${name}=${value}`));
+  const buffers = [pidBytes, cString(plan.program), actions, attributes, argv, env] as const;
+  const errno = await whilePinned(buffers, () => c.posix_spawn(...buffers));
+  c.posix_spawn_file_actions_destroy(actions);
+  copies.close();
+  for (const fd of [report.writeEnd, info.writeEnd, stdout.writeEnd, stderr.writeEnd, stdin?.readEnd]) {
+    if (fd !== undefined) closeDescriptor(fd);
+  }
+  check(errno);
+  const pid = new DataView(pidBytes.buffer).getInt32(0, true);
+
+  const output = terminal === null ? new Collected(stdout.readEnd) : new Collected(terminal.master, terminal.slave);
+  if (terminal !== null) closeDescriptor(stdout.readEnd);
+  const errors = new Collected(stderr.readEnd);
+  const reported = new Collected(report.readEnd);
+  const informed = new Collected(info.readEnd);
+  const inputFd = terminal?.master ?? stdin?.writeEnd;
+  let isInputOpen = inputFd !== undefined && terminal === null;
+  const closeInput = (): void => {
+    if (isInputOpen) closeDescriptor(inputFd!);
+    isInputOpen = false;
+  };
+
+  return {
+    pid,
+    seen: (text) => output.seen(text),
+    write(text) {
+      const bytes = new TextEncoder().encode(text);
+      assert.equal(c.write(inputFd!, bytes, BigInt(bytes.length)), bytes.length);
+    },
+    signal: (signal) => void c.kill(-pid, signal),
+    async finished() {
+      closeInput();
+      const reportBytes = await reported.whole();
+      const first = parseFirstProcess(await informed.whole());
+      const code = await waitFor(pid);
+      if (first !== null) await untilGone(first);
+      output.childEnded();
+      const [stdoutBytes, stderrBytes] = await Promise.all([output.whole(), errors.whole()]);
+      options.ended?.();
+      const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+      return {
+        code,
+        stdout: decode(stdoutBytes),
+        stderr: decode(stderrBytes),
+        report: parseStubReport(reportBytes),
+      };
+    },
+  };
+}
+
+/** Descriptors that are only needed until the child has its own. */
+class Copies {
+  readonly #fds: number[] = [];
+
+  /** A copy high enough to be out of the way. */
+  moveUp(fd: number): number {
+    const moved = libc().fcntl(fd, F_DUPFD_CLOEXEC, ABOVE_ALL_TARGETS);
+    assert.ok(moved >= ABOVE_ALL_TARGETS);
+    return this.own(moved);
+  }
+
+  own(fd: number): number {
+    this.#fds.push(fd);
+    return fd;
+  }
+
+  close(): void {
+    this.#fds.splice(0).forEach(closeDescriptor);
+  }
+}
+
+interface ReportPipes {
+  readonly report: Pipe;
+  readonly info: Pipe;
+}
+
+function openPlanned(planned: PlannedDescriptor, pipes: ReportPipes, copies: Copies): number {
+  switch (planned.type) {
+    case "bytes": {
+      const c = libc();
+      const name = cString("plan");
+      const fd = c.syscall(SYS_MEMFD_CREATE, addressOf(name), MFD_CLOEXEC, 0n, 0n);
+      assert.ok(fd >= 0);
+      const bytes = new Uint8Array(planned.bytes);
+      assert.equal(c.write(fd, bytes, BigInt(bytes.length)), bytes.length);
+      // The offset is shared with every copy: reopening gives the child its own, at the start, and read-only.
+      const reopened = c.open(cString(`/proc/self/fd/${fd}`), 0o2000000, 0);
+      closeDescriptor(fd);
+      return copies.own(reopened);
+    }
+    case "path": {
+      const fd = openWithoutLinks(toByteString(planned.path), O_PATH);
+      assert.ok(fd >= 0, `open ${planned.path}: ${fd}`);
+      return copies.own(fd);
+    }
+    case "report":
+    case "info":
+      return pipes[planned.type].writeEnd;
+    case "landlock":
+      return copies.own(makeRuleset(planned.ruleset));
+  }
+}
+
+const SYS_LANDLOCK_CREATE_RULESET = 444n;
+const SYS_LANDLOCK_ADD_RULE = 445n;
+const RULE_PATH_BENEATH = 1n;
+
+/** The version of Landlock that the kernel has; 0 for none. */
+export function landlockAbi(): number {
+  return Math.max(0, libc().syscall(SYS_LANDLOCK_CREATE_RULESET, 0n, 0n, 1n, 0n));
+}
+
+function makeRuleset({ handledFileAccess, handledNetworkAccess, scoped, rules }: LandlockRuleset): number {
+  const c = libc();
+  const attributes = allocate(24);
+  const view = new DataView(attributes.buffer);
+  [handledFileAccess, handledNetworkAccess, scoped].forEach((bits, index) =>
+    view.setBigUint64(index * 8, BigInt(bits), true)
+  );
+  const ruleset = c.syscall(SYS_LANDLOCK_CREATE_RULESET, addressOf(attributes), 24n, 0n, 0n);
+  assert.ok(ruleset >= 0);
+  for (const { path, access } of rules) {
+    const fd = c.open(cString(path), O_PATH | 0o2000000, 0);
+    assert.ok(fd >= 0, path);
+    const rule = allocate(12);
+    new DataView(rule.buffer).setBigUint64(0, BigInt(access), true);
+    new DataView(rule.buffer).setInt32(8, fd, true);
+    assert.equal(c.syscall(SYS_LANDLOCK_ADD_RULE, BigInt(ruleset), RULE_PATH_BENEATH, addressOf(rule), 0n), 0, path);
+    closeDescriptor(fd);
+  }
+  return ruleset;
+}
+
+/** Everything a descriptor delivers until its end. */
+class Collected {
+  readonly #done: Promise<void>;
+  #bytes = new Uint8Array();
+  #isDone = false;
+  #wake: (() => void)[] = [];
+  #slave: number | null;
+  #file: Deno.FsFile | null = null;
+
+  /** A terminal's master has no end while somebody, be it us, holds the slave. */
+  constructor(fd: number, slave: number | null = null) {
+    this.#slave = slave;
+    this.#done = slave === null ? this.#readPipe(fd) : this.#readTerminal(fd);
+  }
+
+  childEnded(): void {
+    if (this.#slave !== null) closeDescriptor(this.#slave);
+    this.#slave = null;
+  }
+
+  async whole(): Promise<Uint8Array> {
+    await this.#done;
+    return this.#bytes;
+  }
+
+  async seen(text: string): Promise<void> {
+    while (!new TextDecoder().decode(this.#bytes).includes(text)) {
+      if (this.#isDone) throw new Error(`output ended without ${text}: ${new TextDecoder().decode(this.#bytes)}`);
+      await new Promise<void>((resolve) => this.#wake.push(resolve));
+    }
+  }
+
+  #add(chunk: Uint8Array): void {
+    const joined = new Uint8Array(this.#bytes.length + chunk.length);
+    joined.set(this.#bytes);
+    joined.set(chunk, this.#bytes.length);
+    this.#bytes = joined;
+    this.#wake.splice(0).forEach((wake) => wake());
+  }
+
+  async #readPipe(fd: number): Promise<void> {
+    this.#file = await Deno.open(`/proc/self/fd/${fd}`);
+    closeDescriptor(fd);
+    for await (const chunk of this.#file.readable) this.#add(chunk);
+    this.#finish();
+  }
+
+  async #readTerminal(fd: number): Promise<void> {
+    const buffer = allocate(4096);
+    for (;;) {
+      const count = libc().read(fd, buffer, 4096n);
+      if (count > 0) this.#add(buffer.slice(0, count));
+      // Nothing to read now; or, once nobody holds the slave, nothing ever again.
+      else if (this.#slave === null) break;
+      else await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    closeDescriptor(fd);
+    this.#finish();
+  }
+
+  #finish(): void {
+    this.#isDone = true;
+    this.#wake.splice(0).forEach((wake) => wake());
+  }
+}
+
+const P_PID = 1;
+const WEXITED = 4;
+const WNOHANG = 1;
+const CLD_EXITED = 1;
+
+async function waitFor(pid: number): Promise<number> {
+  const info = allocate(128);
+  const view = new DataView(info.buffer);
+  for (;;) {
+    assert.equal(libc().waitid(P_PID, pid, info, WEXITED | WNOHANG), 0);
+    if (view.getInt32(16, true) === pid) break;
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  const status = view.getInt32(24, true);
+  return view.getInt32(8, true) === CLD_EXITED ? status : -status;
+}
+
+/** The first process of a namespace ends last of all in it. Whether its new parent has noticed does not matter. */
+async function untilGone(pid: number): Promise<void> {
+  while (isRunning(pid)) await new Promise((resolve) => setTimeout(resolve, 1));
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return !/\) [ZX] /.test(Deno.readTextFileSync(`/proc/${pid}/stat`));
+  } catch {
+    return false; // It is gone altogether.
+  }
+}
+
+function check(errno: number): void {
+  assert.equal(errno, 0);
+}

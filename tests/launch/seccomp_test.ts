@@ -1,0 +1,229 @@
+import assert from "node:assert/strict";
+import { seccompProgram } from "../../src/launch/seccomp.ts";
+import { type Architecture, type SyscallName, syscallNumber } from "../../src/launch/syscalls.ts";
+
+/** What the kernel shows a filter of one call. */
+interface Call {
+  readonly architecture: number;
+  readonly number: number;
+  readonly args?: readonly bigint[];
+}
+
+const ALLOW = 0x7fff0000;
+const KILL_PROCESS = 0x80000000;
+const EPERM = 0x00050001;
+const ENOSYS = 0x00050026;
+
+/** Classic BPF as the kernel runs it, for the instructions that may occur; anything else is a failure. */
+function evaluate(program: Uint8Array, call: Call): number {
+  const data = new DataView(new ArrayBuffer(64));
+  data.setUint32(0, call.number, true);
+  data.setUint32(4, call.architecture, true);
+  (call.args ?? []).forEach((arg, index) => data.setBigUint64(16 + index * 8, BigInt.asUintN(64, arg), true));
+  const view = new DataView(program.buffer, program.byteOffset, program.byteLength);
+  assert.equal(program.length % 8, 0);
+  let accumulator = 0;
+  for (let at = 0; at < program.length / 8; at++) {
+    const code = view.getUint16(at * 8, true);
+    const ifTrue = view.getUint8(at * 8 + 2);
+    const ifFalse = view.getUint8(at * 8 + 3);
+    const k = view.getUint32(at * 8 + 4, true);
+    switch (code) {
+      case 0x20: // ld [k]
+        assert.ok(k % 4 === 0 && k < 64, `load from ${k}`);
+        accumulator = data.getUint32(k, true);
+        break;
+      case 0x54: // and k
+        accumulator = (accumulator & k) >>> 0;
+        break;
+      case 0x15: // jeq
+        at += accumulator === k ? ifTrue : ifFalse;
+        break;
+      case 0x35: // jge
+        at += accumulator >= k ? ifTrue : ifFalse;
+        break;
+      case 0x45: // jset
+        at += (accumulator & k) !== 0 ? ifTrue : ifFalse;
+        break;
+      case 0x06: // ret
+        return k;
+      default:
+        assert.fail(`instruction ${code.toString(16)}`);
+    }
+  }
+  assert.fail("ran off the end");
+}
+
+const ARCHITECTURES: readonly (readonly [Architecture, number])[] = [["x86_64", 0xc000003e], ["aarch64", 0xc00000b7]];
+const I386 = 0x40000003;
+const ARM = 0x40000028;
+
+type Case = readonly [SyscallName, readonly number[], restricted: number, enabled: number];
+
+const AF_UNIX = 1;
+const STREAM = 1;
+const DGRAM = 2;
+const SEQPACKET = 5;
+const NONBLOCK_CLOEXEC = 0x80800;
+const NEWUSER = 0x10000000;
+const TIOCSTI = 0x5412;
+
+const CASES: readonly Case[] = [
+  ["socket", [AF_UNIX, STREAM], ALLOW, ALLOW],
+  ["socket", [AF_UNIX, STREAM | NONBLOCK_CLOEXEC], ALLOW, ALLOW],
+  ["socket", [AF_UNIX, SEQPACKET | NONBLOCK_CLOEXEC], ALLOW, ALLOW],
+  ["socket", [AF_UNIX, DGRAM], EPERM, ALLOW],
+  ["socket", [AF_UNIX, 3], EPERM, ALLOW], // SOCK_RAW, which the kernel turns into a datagram socket
+  ["socket", [2, STREAM], EPERM, ALLOW], // INET
+  ["socket", [2, DGRAM], EPERM, ALLOW],
+  ["socket", [10, STREAM], EPERM, ALLOW], // INET6
+  ["socket", [16, DGRAM], EPERM, ALLOW], // NETLINK
+  ["socket", [17, 3], EPERM, ALLOW], // PACKET
+  ["socket", [38, SEQPACKET], EPERM, ALLOW], // ALG
+  ["socket", [40, STREAM], EPERM, ALLOW], // VSOCK
+  ["socketpair", [AF_UNIX, STREAM], ALLOW, ALLOW],
+  ["socketpair", [AF_UNIX, DGRAM], EPERM, ALLOW],
+  ["socketpair", [2, STREAM], EPERM, ALLOW],
+  ["connect", [], EPERM, ALLOW],
+  ["ptrace", [], EPERM, EPERM],
+  ["process_vm_readv", [], EPERM, EPERM],
+  ["process_vm_writev", [], EPERM, EPERM],
+  ["pidfd_getfd", [], EPERM, EPERM],
+  ["io_uring_setup", [], EPERM, EPERM],
+  ["io_uring_enter", [], EPERM, EPERM],
+  ["io_uring_register", [], EPERM, EPERM],
+  ["bpf", [], EPERM, EPERM],
+  ["perf_event_open", [], EPERM, EPERM],
+  ["userfaultfd", [], EPERM, EPERM],
+  ["keyctl", [], EPERM, EPERM],
+  ["add_key", [], EPERM, EPERM],
+  ["request_key", [], EPERM, EPERM],
+  ["open_by_handle_at", [], EPERM, EPERM],
+  ["setns", [], EPERM, EPERM],
+  ["mount", [], EPERM, EPERM],
+  ["umount2", [], EPERM, EPERM],
+  ["pivot_root", [], EPERM, EPERM],
+  ["move_mount", [], EPERM, EPERM],
+  ["open_tree", [], EPERM, EPERM],
+  ["open_tree_attr", [], EPERM, EPERM],
+  ["fsopen", [], EPERM, EPERM],
+  ["fsconfig", [], EPERM, EPERM],
+  ["fsmount", [], EPERM, EPERM],
+  ["fspick", [], EPERM, EPERM],
+  ["mount_setattr", [], EPERM, EPERM],
+  ["clone3", [], ENOSYS, ENOSYS],
+  ["clone", [0x11], ALLOW, ALLOW],
+  ["clone", [0x11 | NEWUSER], EPERM, EPERM],
+  ["clone", [0x3d0f00], ALLOW, ALLOW], // a thread
+  ["unshare", [0x20000], ALLOW, ALLOW],
+  ["unshare", [0x20000 | NEWUSER], EPERM, EPERM],
+  ["ioctl", [0, TIOCSTI], EPERM, EPERM],
+  ["ioctl", [0, 0x541c], EPERM, EPERM], // TIOCLINUX
+  ["ioctl", [0, 0x5413], ALLOW, ALLOW], // TIOCGWINSZ
+  ["ioctl", [0, 0x40086602], ALLOW, ALLOW], // FS_IOC_SETFLAGS
+  ["execve", [], ALLOW, ALLOW],
+  ["write", [], ALLOW, ALLOW],
+  ["fchmodat", [], ALLOW, ALLOW],
+  ["utimensat", [], ALLOW, ALLOW],
+];
+
+Deno.test("seccompProgram() answers every call as the table says, on both architectures", () => {
+  for (const [architecture, audit] of ARCHITECTURES) {
+    for (const network of ["restricted", "enabled"] as const) {
+      const program = seccompProgram({ architecture, network });
+      for (const [name, args, restricted, enabled] of CASES) {
+        const number = syscallNumber(name, architecture);
+        assert.ok(number !== undefined, name);
+        const call = { architecture: audit, number, args: args.map(BigInt) };
+        const expected = network === "restricted" ? restricted : enabled;
+        assert.equal(evaluate(program, call), expected, `${architecture} ${network} ${name}(${args})`);
+      }
+    }
+  }
+});
+
+Deno.test("seccompProgram() allows every call it does not name", () => {
+  for (const [architecture, audit] of ARCHITECTURES) {
+    const program = seccompProgram({ architecture, network: "restricted" });
+    const named = new Set(CASES.map(([name]) => syscallNumber(name, architecture)));
+    for (let number = 0; number < 600; number++) {
+      if (!named.has(number)) assert.equal(evaluate(program, { architecture: audit, number }), ALLOW, `call ${number}`);
+    }
+  }
+});
+
+Deno.test("seccompProgram() compares only the half of an argument that the kernel looks at", () => {
+  const program = seccompProgram({ architecture: "x86_64", network: "restricted" });
+  const evaluateOn = (name: SyscallName, args: bigint[]) =>
+    evaluate(program, { architecture: 0xc000003e, number: syscallNumber(name, "x86_64")!, args });
+  const rubbish = 0xdeadbeef00000000n;
+  assert.equal(evaluateOn("ioctl", [0n, rubbish | 0x5412n]), EPERM);
+  assert.equal(evaluateOn("socket", [rubbish | 2n, 1n]), EPERM);
+  assert.equal(evaluateOn("socket", [rubbish | 1n, rubbish | 1n]), ALLOW);
+  assert.equal(evaluateOn("socket", [rubbish | 1n, rubbish | 2n]), EPERM);
+  assert.equal(evaluateOn("unshare", [rubbish | BigInt(NEWUSER)]), EPERM);
+});
+
+Deno.test("seccompProgram() kills a process that calls in the numbers of another architecture", () => {
+  for (const [architecture] of ARCHITECTURES) {
+    const program = seccompProgram({ architecture, network: "enabled" });
+    for (
+      const foreign of [
+        I386,
+        ARM,
+        0,
+        ...ARCHITECTURES.filter(([name]) => name !== architecture).map(([, id]) => id),
+      ]
+    ) {
+      assert.equal(evaluate(program, { architecture: foreign, number: 4 }), KILL_PROCESS);
+    }
+  }
+});
+
+Deno.test("seccompProgram() knows no x32 calls", () => {
+  const program = seccompProgram({ architecture: "x86_64", network: "enabled" });
+  for (const number of [0x40000000, 0x40000029, 0x40000000 | 520, 0xffffffff]) {
+    assert.equal(evaluate(program, { architecture: 0xc000003e, number }), ENOSYS);
+  }
+});
+
+Deno.test("seccompProgram() can freeze owners, modes, times and attributes", () => {
+  const frozen: SyscallName[] = [
+    "chmod",
+    "fchmod",
+    "fchmodat",
+    "fchmodat2",
+    "chown",
+    "lchown",
+    "fchown",
+    "fchownat",
+    "utime",
+    "utimes",
+    "futimesat",
+    "utimensat",
+    "setxattr",
+    "lsetxattr",
+    "fsetxattr",
+    "setxattrat",
+    "removexattr",
+    "lremovexattr",
+    "fremovexattr",
+    "removexattrat",
+    "file_setattr",
+  ];
+  for (const [architecture, audit] of ARCHITECTURES) {
+    const program = seccompProgram({ architecture, network: "enabled", refuseMetadataChanges: true });
+    const numbers = frozen.map((name) => syscallNumber(name, architecture)).filter((number) => number !== undefined);
+    assert.ok(numbers.length >= 15);
+    for (const number of numbers) assert.equal(evaluate(program, { architecture: audit, number }), EPERM);
+    for (const request of [0x40086602n, 0x401c5820n, 0x5412n]) {
+      const number = syscallNumber("ioctl", architecture)!;
+      assert.equal(evaluate(program, { architecture: audit, number, args: [0n, request] }), EPERM);
+    }
+  }
+});
+
+Deno.test("seccompProgram() stays far below the kernel's limit of 4096 instructions", () => {
+  const longest = seccompProgram({ architecture: "x86_64", network: "restricted", refuseMetadataChanges: true });
+  assert.ok(longest.length / 8 < 256, `${longest.length / 8} instructions`);
+});
