@@ -5,6 +5,7 @@ import { splitCommand } from "./src/cli/command.ts";
 
 const MODES = {
   serve: async () => (await import("./src/cli/serve.ts")).serve,
+  "fs-helper": async () => (await import("./sandbox/fs_helper.ts")).fsHelper,
 };
 
 if (import.meta.main) {

@@ -43,6 +43,7 @@ async function run(options: ServeOptions): Promise<number> {
       allowPrepared: options.allowPreparedExec,
       keepOnSessionEnd: options.keepProcessesOnSessionEnd,
     },
+    sandbox: options.sandbox,
     log,
   }).catch((error) => {
     throw refusal(`cannot listen: ${error instanceof Error ? error.message : error}`, error);

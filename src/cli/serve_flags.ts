@@ -133,6 +133,14 @@ export const SERVE_FLAGS = {
     default: true,
     help: "Let process/start start processes of the kind prepared, exactly as given.",
   },
+  sandbox: {
+    section: "Requests and processes",
+    kind: "choice",
+    choices: ["auto", "bubblewrap", "landlock", "refuse"],
+    default: "auto",
+    help:
+      "What confines requests that carry a sandbox object. Where it cannot, they are refused and never run without.",
+  },
   "shutdown-grace-period-ms": {
     section: "Sessions and shutdown",
     kind: "integer",

@@ -6,6 +6,7 @@
  */
 
 import type { LogFormat, LogLevel } from "../log.ts";
+import type { SandboxSetting } from "../launch/sandbox_probe.ts";
 import type { AuthConfig } from "../transport/auth.ts";
 import { isLoopbackAddress } from "../transport/ip_address.ts";
 import { loadAuth, type ReadTextFile } from "./auth_options.ts";
@@ -25,6 +26,7 @@ export interface ServeOptions {
   readonly retainedOutputBytesPerProcess: number;
   readonly allowDirectExec: boolean;
   readonly allowPreparedExec: boolean;
+  readonly sandbox: SandboxSetting;
   readonly shutdownGracePeriodMs: number;
   readonly detachedSessionTtlMs: number;
   readonly keepProcessesOnSessionEnd: boolean;
@@ -63,6 +65,7 @@ export async function parseServe(argv: readonly string[], surroundings: ServeSur
       retainedOutputBytesPerProcess: values["retained-output-bytes-per-process"],
       allowDirectExec: values["allow-direct-exec"],
       allowPreparedExec: values["allow-prepared-exec"],
+      sandbox: values.sandbox,
       shutdownGracePeriodMs: values["shutdown-grace-period-ms"],
       detachedSessionTtlMs: values["detached-session-ttl-ms"],
       keepProcessesOnSessionEnd: values["keep-processes-on-session-end"],

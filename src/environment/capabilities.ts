@@ -7,11 +7,13 @@ import type { Capabilities } from "../protocol/environment.ts";
 
 export const CAPABILITIES: Capabilities = {
   // The reference's.
+  capabilityDiscoverySandbox: true,
   capabilityDiscoveryV2: true,
   environmentConfigRead: true,
   fileWriteStreaming: true,
   fsWatchMissing: true,
   httpHeaderEnvVars: true,
+  sandboxedFileStreaming: true,
   // Ours.
   fsAtomicWrite: true,
   fsConditionalWrite: true,

@@ -23,6 +23,9 @@ import { mustBeLinkFree, openPath } from "./open_path.ts";
 /** Of a file that is made, before the umask. */
 const NEW_FILE_MODE = 0o666;
 
+/** Set-user-id and set-group-id. */
+const SET_ID_BITS = 0o6000;
+
 /** A file ready to be written over. */
 interface Opened {
   readonly fd: number;
@@ -40,6 +43,10 @@ export async function writeFile(io: IoContext, request: WriteFileRequest): Promi
     // the kernel bring the new one there at once. That took a hundred times as long.
     const size = request.data.length;
     if (oldSize !== null && (oldSize > size || size === 0)) must(truncate(fd, size));
+    // Writing takes these bits away again, unless one is root with all of root's capabilities.
+    if (request.mode !== null && oldSize !== null && (request.mode & SET_ID_BITS) !== 0) {
+      must(chmodFd(fd, request.mode));
+    }
   } catch (error) {
     closeFd(fd);
     throw error;

@@ -20,12 +20,15 @@ import { type Enforcement, type PreparedLaunch, prepareLaunch, visibleCommand, t
 import { DenoHostTree } from "./deno_host_tree.ts";
 import { DenoToolHost } from "./deno_tool_host.ts";
 import { scanGlobs } from "./glob_scan.ts";
+import type { HostTree } from "./host_tree.ts";
 import type { ConfinedCommand, LaunchPlan } from "./launch_plan.ts";
+import { OsHostTree } from "./os_host_tree.ts";
 import { accessTo, type FilePolicy, type Policy, refuseUnmanagedNetwork } from "./policy.ts";
 import { RealPlaceholderFiles } from "./placeholder_files.ts";
 import { PathAppearedError } from "./placeholders.ts";
 import { type EntryContext, type RequestedPolicy, requestedPolicy } from "./policy_entries.ts";
 import { resolveFiles } from "./policy_resolve.ts";
+import { RememberedTree } from "./remembered_tree.ts";
 import { type CanaryHost, runCanary } from "./sandbox_canary.ts";
 import { type SandboxFacts, SandboxProbe, type SandboxSetting } from "./sandbox_probe.ts";
 
@@ -68,7 +71,7 @@ const MAX_ATTEMPTS = 5;
 export class SandboxService {
   readonly #options: SandboxServiceOptions;
   readonly #probe: SandboxProbe;
-  readonly #tree = new DenoHostTree();
+  readonly #tree = Deno.build.os === "linux" ? new OsHostTree() : new DenoHostTree();
   readonly #placeholders = new RealPlaceholderFiles();
   readonly #isRoot = Deno.uid() === 0;
   readonly #reported = new Set<Enforcement["type"]>();
@@ -94,7 +97,8 @@ export class SandboxService {
    */
   async filePolicy(sandbox: Sandbox, needs: readonly string[]): Promise<"unrestricted" | FilePolicy> {
     const requested = requestedPolicy(sandbox, entryContext(this.#options.serverEnv.TMPDIR));
-    const { files } = await this.#resolve(requested);
+    const tree = new RememberedTree(this.#tree);
+    const { files } = await this.#resolve(requested, tree);
     if (files === "unrestricted" || requested.files === "unrestricted") return files;
     const denied = needs.find((path) => accessTo(files, path) === "deny");
     if (denied !== undefined) {
@@ -103,7 +107,7 @@ export class SandboxService {
     const hidden = needs.filter((path) => accessTo(files, path) === "hidden");
     if (hidden.length === 0) return files;
     const entries = [...requested.files.entries, ...hidden.map((path) => ({ path, access: "read" as const }))];
-    return (await this.#resolve({ ...requested, files: { ...requested.files, entries } })).files;
+    return (await this.#resolve({ ...requested, files: { ...requested.files, entries } }, tree)).files;
   }
 
   /** A launch of a program of our own, without network. Rejects when the policy cannot be enforced. */
@@ -140,10 +144,13 @@ export class SandboxService {
     return { plan, release };
   }
 
-  async #resolve({ files, network }: RequestedPolicy): Promise<Policy> {
+  async #resolve(
+    { files, network }: RequestedPolicy,
+    tree: HostTree = new RememberedTree(this.#tree),
+  ): Promise<Policy> {
     if (files === "unrestricted") return { files, network };
     const matches = await scanGlobs(files.globs, this.#tree, { maxDepth: files.globScanMaxDepth });
-    return { files: resolveFiles(files, matches, this.#tree), network };
+    return { files: resolveFiles(files, matches, tree), network };
   }
 
   /** Once for each way: which it is, and why it is not the better one. */

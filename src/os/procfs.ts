@@ -64,6 +64,19 @@ export function readSoftLimit(pid: number, name: string): bigint | null {
   return soft !== undefined && /^\d+$/.test(soft) ? BigInt(soft) : null;
 }
 
+/** Files that are mapped into our own memory: the program itself, libraries, and whatever else it has mapped. */
+export function listMappedFiles(): string[] {
+  const fd = openPath("/proc/self/maps", O_RDONLY);
+  if (fd < 0) return [];
+  let text = "";
+  for (let count = readInto(fd, fileBuffer); count > 0; count = readInto(fd, fileBuffer)) {
+    text += decoder.decode(fileBuffer.subarray(0, count));
+  }
+  closeDescriptor(fd);
+  const paths = text.split("\n").map((line) => line.indexOf("/") === -1 ? "" : line.slice(line.indexOf("/")));
+  return [...new Set(paths.filter((path) => path !== ""))];
+}
+
 /** Numbers of our own open descriptors, among them the one used for looking. */
 export function listOwnDescriptors(): number[] {
   return listNumbers("/proc/self/fd");

@@ -19,6 +19,8 @@ import { bindEnvironmentMethods } from "./methods/environment.ts";
 import { bindFsMethods } from "./methods/bind_fs.ts";
 import { bindProcessMethods } from "./methods/process.ts";
 import { KeptProcesses } from "./kept_processes.ts";
+import type { SandboxSetting } from "../launch/sandbox_probe.ts";
+import type { Sandboxing } from "./sandboxing.ts";
 import { SessionRegistry } from "./sessions.ts";
 import { type ProcessSettings, SessionState } from "./session_state.ts";
 
@@ -31,6 +33,8 @@ export interface ServerOptions {
   pingIntervalMs?: number;
   detachedSessionTtlMs?: number;
   processes?: Partial<ProcessSettings>;
+  /** What sandboxes are made with. */
+  sandbox?: SandboxSetting;
   log?: Logger;
   clock?: Clock;
   host?: HostFacts;
@@ -68,6 +72,7 @@ class Server implements RunningServer {
   readonly #kept = new KeptProcesses();
   readonly #backend: ProcessBackend;
   #warmUp: (() => Promise<unknown>) | null;
+  #sandboxing: Promise<Sandboxing> | null = null;
   #listener: Listener | null = null;
   #graceMs: number;
   #shuttingDown: Promise<void> | null = null;
@@ -80,7 +85,8 @@ class Server implements RunningServer {
     this.#info = environmentInfo(host);
     bindEnvironmentMethods(this.#methods, this.#info);
     bindProcessMethods(this.#methods);
-    const loadFiles = bindFsMethods(this.#methods, { clock: this.#clock, host });
+    const sandboxing = () => this.#sandboxing ??= this.#loadSandboxing(host.env);
+    const loadFiles = bindFsMethods(this.#methods, { clock: this.#clock, host, sandboxing });
     this.#methods.bind(
       METHODS.httpRequest,
       lazily(async () => (await import("./methods/http.ts")).createHttpRequest(this.#clock)),
@@ -97,6 +103,7 @@ class Server implements RunningServer {
       allowDirect: true,
       allowPrepared: true,
       keepOnSessionEnd: false,
+      sandboxing,
       ...options.processes,
     };
     this.#backend = settings.backend;
@@ -110,6 +117,12 @@ class Server implements RunningServer {
       createResources: () => new SessionState(settings, { clock: this.#clock, log: this.#log, kept: this.#kept }),
       endResources: (state, reason) => state.end(reason, this.#graceMs),
     });
+  }
+
+  async #loadSandboxing(serverEnv: Readonly<Record<string, string>>): Promise<Sandboxing> {
+    const { Sandboxing } = await import("./sandboxing.ts");
+    const setting = this.#options.sandbox ?? "auto";
+    return new Sandboxing({ backend: this.#backend, setting, serverEnv, log: this.#log, clock: this.#clock });
   }
 
   async open(): Promise<void> {
@@ -150,6 +163,7 @@ class Server implements RunningServer {
     this.#listener?.close();
     // Connections stay until their processes have ended, so that clients see the last output and the exit.
     await Promise.all([this.#sessions.endAll("serverShutdown"), this.#kept.endAll(this.#graceMs)]);
+    (await this.#sandboxing)?.close();
     const { survivors } = await this.#backend.close({ graceMs: this.#graceMs });
     if (survivors.length > 0) this.#log.warn("processes survived the server's end", { pids: survivors.join(" ") });
     for (const connection of this.#connections) connection.close();

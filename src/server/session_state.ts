@@ -7,6 +7,7 @@ import { ProcessManager } from "../process/manager.ts";
 import type { Outlet, SessionResources } from "./connection.ts";
 import type { KeptProcesses } from "./kept_processes.ts";
 import { ProcessOutlet } from "./process_outlet.ts";
+import type { Sandboxing } from "./sandboxing.ts";
 import type { SessionEndReason } from "./sessions.ts";
 
 /** How processes may be run, the same for all sessions of a server. */
@@ -22,6 +23,8 @@ export interface ProcessSettings {
   readonly allowPrepared: boolean;
   /** For starts that do not say: whether the process outlives its session. */
   readonly keepOnSessionEnd: boolean;
+  /** How requests with a sandbox object are honoured; loaded with the first of them. */
+  readonly sandboxing: () => Promise<Sandboxing>;
 }
 
 export class SessionState implements SessionResources {

@@ -54,6 +54,7 @@ Deno.test("parseServe() without words or variables gives the documented defaults
     retainedOutputBytesPerProcess: 1_048_576,
     allowDirectExec: true,
     allowPreparedExec: true,
+    sandbox: "auto",
     shutdownGracePeriodMs: 0,
     detachedSessionTtlMs: 30_000,
     keepProcessesOnSessionEnd: false,
@@ -65,7 +66,7 @@ Deno.test("parseServe() carries every flag to its option", async () => {
   const options = await optionsOf([
     ...["--listen", "unix:/run/x.sock", "--concurrent-requests", "4", "--ping-interval-ms=250"],
     ...["--max-processes-per-connection", "7", "--retained-output-bytes-per-process", "4096"],
-    ...["--no-allow-direct-exec", "--no-allow-prepared-exec", "--shutdown-grace-period-ms", "2000"],
+    ...["--no-allow-direct-exec", "--no-allow-prepared-exec", "--shutdown-grace-period-ms", "2000", "--sandbox=refuse"],
     ...["--detached-session-ttl-ms", "0", "--keep-processes-on-session-end", "--log", "json", "--log-level", "debug"],
   ]);
   assert.deepEqual(options, {
@@ -77,6 +78,7 @@ Deno.test("parseServe() carries every flag to its option", async () => {
     retainedOutputBytesPerProcess: 4096,
     allowDirectExec: false,
     allowPreparedExec: false,
+    sandbox: "refuse",
     shutdownGracePeriodMs: 2000,
     detachedSessionTtlMs: 0,
     keepProcessesOnSessionEnd: true,
@@ -94,6 +96,7 @@ Deno.test("parseServe() carries every variable to its option", async () => {
     EXEC_SERVER_RETAINED_OUTPUT_BYTES_PER_PROCESS: "4",
     EXEC_SERVER_ALLOW_DIRECT_EXEC: "false",
     EXEC_SERVER_ALLOW_PREPARED_EXEC: "0",
+    EXEC_SERVER_SANDBOX: "landlock",
     EXEC_SERVER_SHUTDOWN_GRACE_PERIOD_MS: "5",
     EXEC_SERVER_DETACHED_SESSION_TTL_MS: "6",
     EXEC_SERVER_KEEP_PROCESSES_ON_SESSION_END: "1",
@@ -109,6 +112,7 @@ Deno.test("parseServe() carries every variable to its option", async () => {
     retainedOutputBytesPerProcess: 4,
     allowDirectExec: false,
     allowPreparedExec: false,
+    sandbox: "landlock",
     shutdownGracePeriodMs: 5,
     detachedSessionTtlMs: 6,
     keepProcessesOnSessionEnd: true,

@@ -5,6 +5,8 @@
  */
 
 import { createDirectFileSystem } from "../../src/fs/direct.ts";
+import { NO_SANDBOX } from "../support/sandbox_host.ts";
+import { SandboxedFiles } from "../support/sandboxed_files.ts";
 import { contractTest, type FileSystemUnderTest } from "./file_system/harness.ts";
 import { testLinkFreePaths } from "./file_system/link_free_paths.ts";
 import { testLooking } from "./file_system/looking.ts";
@@ -28,3 +30,16 @@ function testFileSystem(name: string, open: () => Promise<FileSystemUnderTest>):
 }
 
 testFileSystem("direct", () => Promise.resolve({ files: createDirectFileSystem(), close: () => Promise.resolve() }));
+
+/** Everything may be read and everything temporary written: what the tests do to their scratch directories is allowed. */
+async function openSandboxed(): Promise<FileSystemUnderTest> {
+  const sandboxed = await SandboxedFiles.open();
+  const temporary = await Deno.realPath(Deno.env.get("TMPDIR") ?? "/tmp");
+  return {
+    files: await sandboxed.under(`read /, write ${temporary}`),
+    close: () => sandboxed[Symbol.asyncDispose](),
+  };
+}
+
+if (NO_SANDBOX === null) testFileSystem("sandboxed", openSandboxed);
+else Deno.test.ignore(`sandboxed: the filesystem contract (SKIPPED: ${NO_SANDBOX})`, () => {});

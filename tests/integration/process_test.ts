@@ -6,6 +6,7 @@ import type { ProcessExitedNotification } from "../../src/protocol/process.ts";
 import { Gate } from "../support/gate.ts";
 import { processesMarked } from "../support/proc.ts";
 import { RawWebSocket } from "../support/raw_websocket.ts";
+import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { serverCommand, TestServer } from "../support/test_server.ts";
 import { until } from "../support/until.ts";
 
@@ -79,43 +80,38 @@ async function resume(server: TestServer, sessionId: string): Promise<Client> {
   }
 }
 
-async function temporaryDirectory(): Promise<AsyncDisposable & { readonly path: string }> {
-  const path = await Deno.makeTempDir({ prefix: "process-test-" });
-  return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
-}
-
 function refusal(code: number, message: RegExp) {
   return (error: unknown) => error instanceof RpcError && error.code === code && message.test(error.message);
 }
 
 // ---------------------------------------------------------------- losing and resuming a connection
 
-Deno.test("what a process writes while nobody is connected is read after the resume, and then told live again", async () => {
-  await using directory = await temporaryDirectory();
-  const gates = await Promise.all(["a", "b", "c"].map((name) => Gate.make(directory.path, name)));
-  await using server = await TestServer.start();
-  const first = await server.connect();
-  const lines = gates.map(({ path }, index) => `read go < ${path}; echo ${index + 1}`);
-  const live = await start(first, "p", `echo 0; ${lines.join("; ")}`);
-  await outputUpTo(live, "0\n");
-  await first.close();
-  await gates[0]!.open();
-  // The child stands at the second gate only after it has written, with nobody to write to.
-  await gates[1]!.open();
+Deno.test("what a process writes while nobody is connected is read after the resume, and then told live again", () =>
+  inScratchDirectory(async (directory) => {
+    const gates = await Promise.all(["a", "b", "c"].map((name) => Gate.make(directory, name)));
+    await using server = await TestServer.start();
+    const first = await server.connect();
+    const lines = gates.map(({ path }, index) => `read go < ${path}; echo ${index + 1}`);
+    const live = await start(first, "p", `echo 0; ${lines.join("; ")}`);
+    await outputUpTo(live, "0\n");
+    await first.close();
+    await gates[0]!.open();
+    // The child stands at the second gate only after it has written, with nobody to write to.
+    await gates[1]!.open();
 
-  await using second = await resume(server, first.sessionId);
-  const resumed = second.follow("p");
-  const read = await second.call("process/read", { processId: "p", afterSeq: 1, waitMs: 20_000 });
-  const missed = read.chunks.map(({ chunk }) => atob(chunk)).join("");
-  assert.ok("1\n2\n".startsWith(missed) && missed !== "", missed);
-  await gates[2]!.open();
-  const { output, exited } = await remainder(resumed);
-  assert.ok(output.endsWith("3\n") && "1\n2\n3\n".endsWith(output), output);
-  const { chunks, nextSeq, closed } = await second.call("process/read", { processId: "p" });
-  assert.equal(chunks.map(({ chunk }) => atob(chunk)).join(""), "0\n1\n2\n3\n");
-  assert.deepEqual(chunks.map(({ seq }) => seq), chunks.map((_, index) => index + 1));
-  assert.deepEqual([exited.seq, nextSeq, closed], [chunks.length + 1, chunks.length + 3, true]);
-});
+    await using second = await resume(server, first.sessionId);
+    const resumed = second.follow("p");
+    const read = await second.call("process/read", { processId: "p", afterSeq: 1, waitMs: 20_000 });
+    const missed = read.chunks.map(({ chunk }) => atob(chunk)).join("");
+    assert.ok("1\n2\n".startsWith(missed) && missed !== "", missed);
+    await gates[2]!.open();
+    const { output, exited } = await remainder(resumed);
+    assert.ok(output.endsWith("3\n") && "1\n2\n3\n".endsWith(output), output);
+    const { chunks, nextSeq, closed } = await second.call("process/read", { processId: "p" });
+    assert.equal(chunks.map(({ chunk }) => atob(chunk)).join(""), "0\n1\n2\n3\n");
+    assert.deepEqual(chunks.map(({ seq }) => seq), chunks.map((_, index) => index + 1));
+    assert.deepEqual([exited.seq, nextSeq, closed], [chunks.length + 1, chunks.length + 3, true]);
+  }));
 
 Deno.test("a write that is repeated after a resume is not typed twice", async () => {
   await using server = await TestServer.start();
@@ -137,18 +133,18 @@ Deno.test("a write that is repeated after a resume is not typed twice", async ()
   assert.deepEqual(await second.call("process/write", one), { status: "accepted" });
 });
 
-Deno.test("a process ends with its session when nobody comes back, with time to finish if the server grants it", async () => {
-  await using directory = await temporaryDirectory();
-  const done = await Gate.make(directory.path, "done");
-  await using server = await TestServer.start({
-    args: ["--detached-session-ttl-ms", "50", "--shutdown-grace-period-ms", "20000"],
-  });
-  const client = await server.connect();
-  const handler = `trap 'echo finished > ${done.path}; exit' TERM; echo ready; while :; do read line; done`;
-  await outputUpTo(await start(client, "p", handler, { io: PIPES_WITH_INPUT }), "ready\n");
-  await client.close();
-  assert.equal(await done.readAll(), "finished\n");
-});
+Deno.test("a process ends with its session when nobody comes back, with time to finish if the server grants it", () =>
+  inScratchDirectory(async (directory) => {
+    const done = await Gate.make(directory, "done");
+    await using server = await TestServer.start({
+      args: ["--detached-session-ttl-ms", "50", "--shutdown-grace-period-ms", "20000"],
+    });
+    const client = await server.connect();
+    const handler = `trap 'echo finished > ${done.path}; exit' TERM; echo ready; while :; do read line; done`;
+    await outputUpTo(await start(client, "p", handler, { io: PIPES_WITH_INPUT }), "ready\n");
+    await client.close();
+    assert.equal(await done.readAll(), "finished\n");
+  }));
 
 // ---------------------------------------------------------------- opt-in fields and notifications
 
@@ -474,19 +470,19 @@ Deno.test("a grace that is not enough ends in force", async () => {
   await client.closed;
 });
 
-Deno.test("children end with a server that is killed", async () => {
-  await using directory = await temporaryDirectory();
-  const gate = await Gate.make(directory.path, "never-opened");
-  await using server = await TestServer.start();
-  const client = await server.connect();
-  for (const io of [PIPES, TERMINAL]) {
-    const staying = await start(client, io.type, `echo ready; read line < ${gate.path}`, { io });
-    await outputUpTo(staying, io.type === "pty" ? "ready\r\n" : "ready\n");
-  }
-  const alive = () => processesMarked(gate.path);
-  assert.equal(alive().length, 2);
-  server.kill("SIGKILL");
-  await server.status;
-  await client.closed;
-  await until(() => alive().length === 0, () => JSON.stringify(alive()));
-});
+Deno.test("children end with a server that is killed", () =>
+  inScratchDirectory(async (directory) => {
+    const gate = await Gate.make(directory, "never-opened");
+    await using server = await TestServer.start();
+    const client = await server.connect();
+    for (const io of [PIPES, TERMINAL]) {
+      const staying = await start(client, io.type, `echo ready; read line < ${gate.path}`, { io });
+      await outputUpTo(staying, io.type === "pty" ? "ready\r\n" : "ready\n");
+    }
+    const alive = () => processesMarked(gate.path);
+    assert.equal(alive().length, 2);
+    server.kill("SIGKILL");
+    await server.status;
+    await client.closed;
+    await until(() => alive().length === 0, () => JSON.stringify(alive()));
+  }));

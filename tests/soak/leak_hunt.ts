@@ -13,10 +13,12 @@ import { TestServer } from "../support/test_server.ts";
 import { until } from "../support/until.ts";
 import { RollCall } from "./roll_call.ts";
 
+/** Far longer than any process here takes to end. */
+const END_LIMIT_MS = 20_000;
 /** The server looks for ended orphans every few seconds. */
 const ORPHAN_LIMIT_MS = 15_000;
-/** About a second on the run; whoever is not caught by then stays, and is found. */
-const FORK_CHAIN_GENERATIONS = 600;
+/** About half a second on the run; whoever is not caught by then stays, and is found. */
+const FORK_CHAIN_GENERATIONS = 400;
 const FORK_TREE_DEPTH = 4;
 const DESERTED_LOOKS = 5;
 const CTRL_Z = "\x1a";
@@ -146,12 +148,17 @@ class Culprit {
       await this.#roll.announced(program.members.map(name));
       if (!program.exits) continue;
       await this.#type(processId, "\n");
-      await this.client.call("process/wait", { processId, until: "exited" });
+      await this.ended(processId, "exited");
     }
   }
 
   async start(processId: string, argv: string[], io: ProcessIoField): Promise<void> {
     await this.client.call("process/start", { processId, argv, cwd: "/", env: { PATH: Deno.env.get("PATH")! }, io });
+  }
+
+  async ended(processId: string, until: "exited" | "closed"): Promise<void> {
+    const { timedOut } = await this.client.call("process/wait", { processId, until, timeoutMs: END_LIMIT_MS });
+    assert.ok(!timedOut, `${processId} has not ${until}`);
   }
 
   /** An interactive shell with a job of every kind. */
@@ -250,7 +257,7 @@ hunt("terminate ends the group; who has left it lives until the session ends", a
       const processId = processIdOf(program, ioName);
       const { running } = await client.call("process/terminate", { processId });
       assert.equal(running, program.exits === undefined, processId);
-      if (!program.exits) await client.call("process/wait", { processId });
+      if (!program.exits) await culprit.ended(processId, "closed");
       const { escaped = [] } = program;
       const members = new Set(program.members);
       const isAlive = (member: string) => roll.alive(memberName(program, ioName, member)).length > 0;

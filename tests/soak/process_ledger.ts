@@ -11,6 +11,9 @@ import type { Notification } from "../../src/client/mod.ts";
 import type { OutputStreamName, ProcessReadResult } from "../../src/protocol/process.ts";
 import { concatBytes } from "../support/concat_bytes.ts";
 
+/** Far longer than any process here runs, cuts included. */
+const WAIT_LIMIT_MS = 60_000;
+
 /** What has a sequence number. */
 export type ProcessNotification = Extract<
   Notification,
@@ -79,6 +82,10 @@ export class ProcessLedger {
     for (const { seq, stream, chunk } of answer.chunks) this.#addChunk(seq, stream, chunk);
     if (answer.exited) this.#setExitCode(answer.exitCode);
     if (answer.closed) this.#setClosedSeq(answer.nextSeq - 1);
+    // Retention is larger than all output, so whatever has a number is known by now, `exited` and `closed` apart.
+    const outputs = answer.nextSeq - 1 - Number(answer.exited) - Number(answer.closed);
+    const known = [...this.#chunks.keys()].filter((seq) => seq < answer.nextSeq).length;
+    assert.equal(known, outputs, `${this.processId}: chunks before ${answer.nextSeq}, after a read from the gap on`);
     this.#wake();
   }
 
@@ -90,9 +97,11 @@ export class ProcessLedger {
 
   /** Resolves once this holds; looked at whenever something is added. */
   async until(holds: () => boolean): Promise<void> {
+    const alarm = setTimeout(() => this.fail(new Error(`stuck after ${this.contiguousSeq}`)), WAIT_LIMIT_MS);
     while (this.#failure === null && !holds()) {
       await new Promise<void>((resolve) => this.#watchers.add(resolve));
     }
+    clearTimeout(alarm);
     if (this.#failure !== null) throw this.#failure;
   }
 

@@ -5,11 +5,12 @@
 
 import assert from "node:assert/strict";
 import { type ProcessEntry, processesMarked } from "../support/proc.ts";
+import { makeFifo } from "../support/scratch_directory.ts";
 
 const FIXTURES = new URL("../fixtures/", import.meta.url).pathname;
 
 /** Far longer than any program here takes to set itself up. */
-const ANNOUNCEMENT_LIMIT_MS = 10_000;
+const ANNOUNCEMENT_LIMIT_MS = 30_000;
 
 export class RollCall implements AsyncDisposable {
   /** Unlike any other, also of tests that run beside this one. */
@@ -26,9 +27,8 @@ export class RollCall implements AsyncDisposable {
 
   static async begin(): Promise<RollCall> {
     const directory = await Deno.makeTempDir({ prefix: "leak-hunt-" });
-    const { success } = await new Deno.Command("mkfifo", { args: [`${directory}/roll`, `${directory}/never`] })
-      .output();
-    assert.ok(success, "cannot make pipes");
+    await makeFifo(`${directory}/roll`);
+    await makeFifo(`${directory}/never`);
     // Open for writing too: with a writer left the pipe never ends.
     const roll = await Deno.open(`${directory}/roll`, { read: true, write: true });
     return new RollCall(directory, roll);

@@ -1,13 +1,12 @@
 /** Binds the rows of `fs/*`, and of what reads configuration, to functions that are loaded with the first of them. */
 
-import type { Clock } from "../../clock.ts";
 import type { HostFacts } from "../../environment/info.ts";
 import { METHODS } from "../../protocol/methods.ts";
 import { type Handler, lazily, type MethodRow, type MethodTable } from "../../rpc/method_table.ts";
 import type { CallContext } from "../connection.ts";
 import type { SessionState } from "../session_state.ts";
 import type { createDiscoveryMethods } from "./discovery.ts";
-import type { FsMethods } from "./fs.ts";
+import type { FsMethods, FsMethodsOptions } from "./fs.ts";
 
 type DiscoveryMethods = ReturnType<typeof createDiscoveryMethods>;
 
@@ -16,10 +15,10 @@ type Context = CallContext<SessionState>;
 /** The returned function loads the methods before anything asks for them. */
 export function bindFsMethods(
   table: MethodTable<Context>,
-  { clock, host }: { clock: Clock; host: HostFacts },
+  { host, ...options }: FsMethodsOptions & { host: HostFacts },
 ): () => Promise<unknown> {
   let loading: Promise<FsMethods> | null = null;
-  const load = () => loading ??= import("./fs.ts").then(({ createFsMethods }) => createFsMethods(clock));
+  const load = () => loading ??= import("./fs.ts").then(({ createFsMethods }) => createFsMethods(options));
   const bind = <Params>(row: MethodRow<Params>, pick: (methods: FsMethods) => Handler<Params, Context>): void => {
     table.bind(row, lazily(async () => pick(await load())));
   };

@@ -10,9 +10,9 @@ import type { CapabilitiesDiscoverParams, CapabilityRootsDiscoverParams } from "
 import type { EnvironmentConfigReadParams } from "../../protocol/environment_config.ts";
 import type { CallContext } from "../connection.ts";
 
-type Context = Pick<CallContext<unknown>, "signal">;
+type Context = Pick<CallContext<unknown>, "owned" | "outlet" | "signal">;
 
-export function createDiscoveryMethods(host: HostFacts, filesFor: (sandbox: unknown) => FileSystem) {
+export function createDiscoveryMethods(host: HostFacts, filesFor: (sandbox: unknown, context: Context) => FileSystem) {
   const place = () => {
     const userHome = homeOf(host);
     const codexHome = findCodexHome(host.env, userHome);
@@ -21,14 +21,14 @@ export function createDiscoveryMethods(host: HostFacts, filesFor: (sandbox: unkn
   };
 
   return {
-    readConfig: (params: EnvironmentConfigReadParams) => {
-      return readEnvironmentConfig(params, { ...place(), files: filesFor(null), hostname: host.hostname });
+    readConfig: (params: EnvironmentConfigReadParams, context: Context) => {
+      return readEnvironmentConfig(params, { ...place(), files: filesFor(null, context), hostname: host.hostname });
     },
-    discoverRoots: ({ roots }: CapabilityRootsDiscoverParams, { signal }: Context) => {
-      return discoverCapabilityRoots(roots, filesFor, signal);
+    discoverRoots: ({ roots }: CapabilityRootsDiscoverParams, context: Context) => {
+      return discoverCapabilityRoots(roots, (sandbox) => filesFor(sandbox, context), context.signal);
     },
-    discoverCapabilities: ({ sandbox }: CapabilitiesDiscoverParams, { signal }: Context) => {
-      return discoverCapabilities({ ...place(), files: filesFor(sandbox) }, signal);
+    discoverCapabilities: ({ sandbox }: CapabilitiesDiscoverParams, context: Context) => {
+      return discoverCapabilities({ ...place(), files: filesFor(sandbox, context) }, context.signal);
     },
   };
 }

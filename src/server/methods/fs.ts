@@ -2,6 +2,7 @@
 
 import type { Clock } from "../../clock.ts";
 import { invalidRequest } from "../../errors.ts";
+import { deferredFileSystem } from "../../fs/deferred.ts";
 import { createDirectFileSystem } from "../../fs/direct.ts";
 import type { FileSystem } from "../../fs/file_system.ts";
 import { FileHandles } from "../../fs/file_handles.ts";
@@ -14,6 +15,7 @@ import { toFileUri } from "../../path_uri.ts";
 import type * as fs from "../../protocol/fs.ts";
 import { EncodedResult } from "../../rpc/envelope.ts";
 import type { CallContext, Outlet, Owned } from "../connection.ts";
+import type { Sandboxing } from "../sandboxing.ts";
 
 type Context = Pick<CallContext<unknown>, "owned" | "outlet" | "signal">;
 
@@ -22,6 +24,8 @@ class ConnectionFiles implements Owned {
   readonly handles = new FileHandles();
   readonly watches: Watches;
   readonly missing: MissingWatch;
+  /** Once a request of this connection had a sandbox object. */
+  sandboxing: Sandboxing | null = null;
 
   constructor(outlet: Outlet, machine: Machine) {
     const { inotify, io } = machine;
@@ -45,6 +49,7 @@ class ConnectionFiles implements Owned {
     this.watches.closeAll();
     this.missing.closeAll();
     await this.handles.closeAll();
+    this.sandboxing?.closeOwner(this);
   }
 }
 
@@ -60,76 +65,85 @@ const DONE = {};
 
 export type FsMethods = ReturnType<typeof createFsMethods>;
 
-export function createFsMethods(clock: Clock) {
+export interface FsMethodsOptions {
+  readonly clock: Clock;
+  readonly sandboxing: () => Promise<Sandboxing>;
+}
+
+export function createFsMethods({ clock, sandboxing }: FsMethodsOptions) {
   const io = createIoContext(clock);
   const machine: Machine = { io, inotify: new Inotify(sharedReactor) };
   const direct = createDirectFileSystem(io);
 
-  /** The file system a sandbox object leaves to see. */
-  const filesFor = (sandbox: unknown): FileSystem => {
-    if (sandbox === undefined || sandbox === null) return direct;
-    throw invalidRequest("this server cannot confine file operations: sandbox must be null");
-  };
   const own = ({ owned, outlet }: Context): ConnectionFiles => {
     return owned(CONNECTION_FILES, () => new ConnectionFiles(outlet, machine));
+  };
+  /** The file system a sandbox object leaves to see. */
+  const filesFor = (sandbox: unknown, context: Context): FileSystem => {
+    if (sandbox === undefined || sandbox === null) return direct;
+    const owner = own(context);
+    return deferredFileSystem(async () => {
+      owner.sandboxing ??= await sandboxing();
+      return await owner.sandboxing.files(sandbox, owner, direct);
+    });
   };
 
   return {
     filesFor,
-    readFile: async (params: fs.FsReadFileParams, { signal }: Context): Promise<EncodedResult> => {
+    readFile: async (params: fs.FsReadFileParams, context: Context): Promise<EncodedResult> => {
       // Piece by piece into base64: the content is never in memory twice as bytes, and no string holds it whole.
       const parts = ['{"dataBase64":"'];
-      await filesFor(params.sandbox).readFile(params, (piece) => parts.push(piece.toBase64()), signal);
+      await filesFor(params.sandbox, context).readFile(params, (piece) => parts.push(piece.toBase64()), context.signal);
       parts.push('"}');
       return new EncodedResult(parts);
     },
-    writeFile: async (params: fs.FsWriteFileParams) => {
-      await filesFor(params.sandbox).writeFile(params);
+    writeFile: async (params: fs.FsWriteFileParams, context: Context) => {
+      await filesFor(params.sandbox, context).writeFile(params);
       return DONE;
     },
-    getMetadata: (params: fs.FsGetMetadataParams, { signal }: Context): Promise<fs.FsGetMetadataResult> => {
-      return filesFor(params.sandbox).getMetadata(params, signal);
+    getMetadata: (params: fs.FsGetMetadataParams, context: Context): Promise<fs.FsGetMetadataResult> => {
+      return filesFor(params.sandbox, context).getMetadata(params, context.signal);
     },
-    canonicalize: async (params: fs.FsCanonicalizeParams): Promise<fs.FsCanonicalizeResult> => {
-      return { path: toFileUri(await filesFor(params.sandbox).canonicalize(params.path)) };
+    canonicalize: async (params: fs.FsCanonicalizeParams, context: Context): Promise<fs.FsCanonicalizeResult> => {
+      return { path: toFileUri(await filesFor(params.sandbox, context).canonicalize(params.path)) };
     },
-    createDirectory: async (params: fs.FsCreateDirectoryParams) => {
-      await filesFor(params.sandbox).createDirectory(params);
+    createDirectory: async (params: fs.FsCreateDirectoryParams, context: Context) => {
+      await filesFor(params.sandbox, context).createDirectory(params);
       return DONE;
     },
     readDirectory: async (
       params: fs.FsReadDirectoryParams,
-      { signal }: Context,
+      context: Context,
     ): Promise<fs.FsReadDirectoryResult> => {
-      return { entries: await filesFor(params.sandbox).readDirectory(params.path, signal) };
+      return { entries: await filesFor(params.sandbox, context).readDirectory(params.path, context.signal) };
     },
-    walk: (params: fs.FsWalkParams, { signal }: Context): Promise<fs.FsWalkResult> => {
-      return filesFor(params.sandbox).walk(params, signal);
+    walk: (params: fs.FsWalkParams, context: Context): Promise<fs.FsWalkResult> => {
+      return filesFor(params.sandbox, context).walk(params, context.signal);
     },
-    remove: async (params: fs.FsRemoveParams, { signal }: Context) => {
-      await filesFor(params.sandbox).remove(params, signal);
+    remove: async (params: fs.FsRemoveParams, context: Context) => {
+      await filesFor(params.sandbox, context).remove(params, context.signal);
       return DONE;
     },
-    copy: async (params: fs.FsCopyParams, { signal }: Context) => {
-      await filesFor(params.sandbox).copy(params, signal);
+    copy: async (params: fs.FsCopyParams, context: Context) => {
+      await filesFor(params.sandbox, context).copy(params, context.signal);
       return DONE;
     },
-    rename: async (params: fs.FsRenameParams) => {
-      await filesFor(params.sandbox).rename(params);
+    rename: async (params: fs.FsRenameParams, context: Context) => {
+      await filesFor(params.sandbox, context).rename(params);
       return DONE;
     },
-    chmod: async (params: fs.FsChmodParams) => {
-      await filesFor(params.sandbox).chmod(params);
+    chmod: async (params: fs.FsChmodParams, context: Context) => {
+      await filesFor(params.sandbox, context).chmod(params);
       return DONE;
     },
-    symlink: async (params: fs.FsSymlinkParams) => {
-      await filesFor(params.sandbox).symlink(params);
+    symlink: async (params: fs.FsSymlinkParams, context: Context) => {
+      await filesFor(params.sandbox, context).symlink(params);
       return DONE;
     },
 
     open: async (params: fs.FsOpenParams, context: Context): Promise<fs.FsOpenResult> => {
       const { handleId } = params;
-      const files = filesFor(params.sandbox);
+      const files = filesFor(params.sandbox, context);
       await own(context).handles.open(handleId, () => files.open(params));
       return { handleId };
     },
@@ -151,7 +165,9 @@ export function createFsMethods(clock: Clock) {
     },
     watch: async (params: fs.FsWatchParams, context: Context) => {
       // A confined watch would have to run inside the sandbox; refusing is honest.
-      filesFor(params.sandbox);
+      if (params.sandbox !== undefined && params.sandbox !== null) {
+        throw invalidRequest("this server cannot confine watches: sandbox must be null");
+      }
       await own(context).watches.watch(params);
       return DONE;
     },

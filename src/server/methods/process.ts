@@ -20,7 +20,6 @@ import type { MethodTable } from "../../rpc/method_table.ts";
 import type { CallContext, Outlet } from "../connection.ts";
 import { endDetails } from "../process_outlet.ts";
 import type { SessionState } from "../session_state.ts";
-import { invalidRequest } from "../../errors.ts";
 
 type Context = CallContext<SessionState>;
 
@@ -97,25 +96,34 @@ export function bindProcessMethods(table: MethodTable<Context>): void {
 
 async function start(params: ProcessStartRequest, context: Context): Promise<ProcessStartResult> {
   const { processes, settings } = context.resources;
-  if (params.sandbox !== null) throw invalidRequest("this server cannot confine processes: sandbox must be null");
+  const command = {
+    argv: params.argv,
+    arg0: params.arg0,
+    cwd: params.cwd.native,
+    env: params.kind === "prepared" ? params.env : childEnv(params, settings.serverEnv),
+  };
+  const isSandboxed = params.sandbox !== null;
+  const confinement = isSandboxed
+    ? (await settings.sandboxing()).confineCommand(params.sandbox, {
+      ...command,
+      enforceManagedNetwork: params.enforceManagedNetwork,
+    })
+    : null;
   const started = await processes.start({
     processId: params.processId,
     kind: params.kind,
-    request: {
-      argv: params.argv,
-      arg0: params.arg0,
-      cwd: params.cwd.native,
-      env: params.kind === "prepared" ? params.env : childEnv(params, settings.serverEnv),
-      io: params.io,
-    },
-    isSandboxed: false,
+    request: { ...command, io: params.io, ...(confinement === null ? {} : { confinement }) },
+    isSandboxed,
     timeoutMs: params.timeoutMs,
     idleTimeoutMs: params.idleTimeoutMs,
     keepOnSessionEnd: params.keepOnSessionEnd ?? settings.keepOnSessionEnd,
   });
   context.afterReply(() => started.release());
-  return { processId: started.processId, sandboxType: "none" };
+  return { processId: started.processId, sandboxType: isSandboxed ? SANDBOX_TYPE : "none" };
 }
+
+/** Told for every sandbox object, also for one that confines nothing, as the reference does. */
+const SANDBOX_TYPE = Deno.build.os === "darwin" ? "macosSeatbelt" : "linuxSeccomp";
 
 function listEntry(info: ProcessInfo, { kept }: { kept: boolean }): ProcessListEntry {
   const { processId, pid, argv, cwd, tty, ageMs, exit, closed, nextSeq } = info;

@@ -1,0 +1,200 @@
+/**
+ * The server's side of the conversation with one helper: numbers requests, matches answers, and says what became of those
+ * under way when the helper is gone.
+ *
+ * How the helper is started and connected is the business of whoever hands in its port.
+ */
+
+import { internalError } from "../errors.ts";
+import type { ByteSink } from "./file_system.ts";
+import {
+  encodeFrame,
+  errorOf,
+  type Frame,
+  FrameError,
+  FrameReader,
+  type Operation,
+  parseReply,
+  READY_ID,
+  REPLY_LIMITS,
+  REQUEST_LIMITS,
+} from "./helper_protocol.ts";
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** A helper's two pipes. */
+export interface HelperPort {
+  /** Queues bytes for the helper. They must not be changed afterwards. */
+  write(bytes: Bytes): void;
+  /** Lets the helper finish what it has been asked and end; ends it by force when it does not. */
+  close(): void;
+  /** Ends the helper at once. */
+  kill(): void;
+}
+
+/** What the helper's owner is told. */
+export interface HelperEvents {
+  received(bytes: Bytes): void;
+  /** Once: nothing more comes, for the reason given. */
+  ended(reason: string): void;
+}
+
+/** The helper ended before it answered. Whether it had begun is not known. */
+export class HelperLostError extends Error {
+  override readonly name = "HelperLostError";
+}
+
+export interface CallOptions {
+  readonly body?: Bytes;
+  /** For content that comes in pieces. */
+  readonly sink?: ByteSink;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface CallAnswer {
+  readonly result: unknown;
+  readonly body: Bytes;
+}
+
+interface PendingCall {
+  readonly sink: ByteSink | undefined;
+  resolve(answer: CallAnswer): void;
+  reject(error: unknown): void;
+}
+
+export class HelperClient implements HelperEvents {
+  readonly #pending = new Map<number, PendingCall>();
+  readonly #ready = Promise.withResolvers<void>();
+  readonly #reader = new FrameReader(REPLY_LIMITS);
+  #port: HelperPort | null = null;
+  #lastId = READY_ID;
+  #openFiles = 0;
+  #isClosing = false;
+  #endReason: string | null = null;
+  #onChange: () => void;
+
+  /** `onChange` is called when the helper may have become idle, or has ended. */
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+    this.#pending.set(READY_ID, { sink: undefined, resolve: () => this.#ready.resolve(), reject: this.#ready.reject });
+  }
+
+  /** Resolves when the helper takes requests. To be called once, before anything is asked. */
+  async connect(port: HelperPort): Promise<void> {
+    this.#port = port;
+    try {
+      await this.#ready.promise;
+    } catch (error) {
+      const reason = error instanceof HelperLostError ? error.message : String(error);
+      throw internalError(`Cannot start the confined file helper: ${reason}`, error);
+    }
+  }
+
+  /** Why there is no helper any more; null while there is one. */
+  get endReason(): string | null {
+    return this.#endReason;
+  }
+
+  get isIdle(): boolean {
+    return this.#pending.size === 0 && this.#openFiles === 0;
+  }
+
+  /** Whether it holds files open for the client, which would be lost with it. */
+  get holdsFiles(): boolean {
+    return this.#openFiles > 0;
+  }
+
+  fileOpened(): void {
+    this.#openFiles++;
+  }
+
+  fileClosed(): void {
+    this.#openFiles--;
+    if (this.isIdle) this.#onChange();
+  }
+
+  /** Rejects with what the helper answered, with the signal's reason, or with a `HelperLostError`. */
+  call(operation: Operation, params: unknown, options: CallOptions = {}): Promise<CallAnswer> {
+    const { body, sink, signal } = options;
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    if (this.#endReason !== null || this.#isClosing || this.#port === null) {
+      return Promise.reject(new HelperLostError(this.#endReason ?? "the confined file helper is being closed"));
+    }
+    const id = ++this.#lastId;
+    const frame = encodeFrame({ id, operation, params }, body);
+    const [head] = frame;
+    if (head!.length > REQUEST_LIMITS.maxHeadBytes) return Promise.reject(tooLong());
+    const { promise, resolve, reject } = Promise.withResolvers<CallAnswer>();
+    const abandon = (): void => {
+      // The number stays taken until the helper answers; what it still sends for it goes nowhere.
+      this.#pending.set(id, { sink: undefined, resolve: () => {}, reject: () => {} });
+      this.#write(encodeFrame({ cancel: id }));
+      reject(signal?.reason);
+    };
+    const settled = (): void => signal?.removeEventListener("abort", abandon);
+    signal?.addEventListener("abort", abandon, { once: true });
+    this.#pending.set(id, {
+      sink,
+      resolve: (answer) => {
+        settled();
+        resolve(answer);
+      },
+      reject: (error) => {
+        settled();
+        reject(error);
+      },
+    });
+    this.#write(frame);
+    return promise;
+  }
+
+  received(bytes: Bytes): void {
+    if (this.#endReason !== null) return;
+    try {
+      this.#reader.push(bytes, (frame) => this.#reply(frame));
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      // Nothing that follows can be told from garbage.
+      this.#port?.kill();
+      this.ended(error.message);
+    }
+  }
+
+  ended(reason: string): void {
+    if (this.#endReason !== null) return;
+    this.#endReason = reason;
+    const calls = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const call of calls) call.reject(new HelperLostError(reason));
+    this.#onChange();
+  }
+
+  /** Lets the helper finish and end. What is asked of it afterwards is refused. */
+  close(): void {
+    this.#isClosing = true;
+    this.#port?.close();
+  }
+
+  #reply({ head, body }: Frame): void {
+    const reply = parseReply(head);
+    const call = this.#pending.get(reply.id);
+    if (call === undefined) throw new FrameError(`a reply to request ${reply.id}, which is not open`);
+    if (reply.type === "piece") {
+      call.sink?.(body);
+      return;
+    }
+    this.#pending.delete(reply.id);
+    if (reply.type === "done") call.resolve({ result: reply.result, body });
+    else call.reject(errorOf(reply.failure));
+    if (this.isIdle) this.#onChange();
+  }
+
+  #write(parts: readonly Bytes[]): void {
+    for (const part of parts) this.#port?.write(part);
+  }
+}
+
+/** The kernel's own words for a path it would not take either. */
+function tooLong(): Error {
+  return internalError("File name too long (os error 36)");
+}
