@@ -2,7 +2,18 @@
 
 import type { ByteString } from "../os/byte_string.ts";
 import { byteStringOf } from "../os/byte_string.ts";
-import { readRecords } from "../os/file_calls.ts";
+import { looksLikePlaceholder } from "../launch/placeholders.ts";
+import { PROTECTED_NAMES } from "../launch/policy_resolve.ts";
+import {
+  AT_SYMLINK_NOFOLLOW,
+  closeFd,
+  O_DIRECTORY,
+  O_NOFOLLOW,
+  O_RDONLY,
+  openAt,
+  readRecords,
+} from "../os/file_calls.ts";
+import { S_IFDIR, statAt } from "../os/file_stat.ts";
 import { allocate } from "../os/libc.ts";
 import { RECORDS_BYTES } from "./limits.ts";
 import { must } from "./map_error.ts";
@@ -53,15 +64,37 @@ export function nextRecords(fd: number): DirectoryRecord[] | null {
   return found;
 }
 
-/** All records of an open directory, in the directory's own order, stopping early beyond `maxRecords`. */
+/**
+ * All records of an open directory, in the directory's own order, stopping early beyond `maxRecords`. Placeholders are left
+ * out: they stand for something that is not there, and must not be told of or copied.
+ */
 export async function allRecords(fd: number, slice: Slice, maxRecords = Infinity): Promise<DirectoryRecord[]> {
   const all: DirectoryRecord[] = [];
   for (let some = nextRecords(fd); some !== null; some = nextRecords(fd)) {
-    for (const record of some) all.push(record);
+    for (const record of some) if (!isPlaceholder(fd, record)) all.push(record);
     if (all.length > maxRecords) break;
     if (slice.isOver) await slice.rest();
   }
   return all;
+}
+
+/** Whether a name is only kept free while a sandbox runs (`launch/placeholders.ts`). */
+function isPlaceholder(fd: number, { name, type }: DirectoryRecord): boolean {
+  if (!PROTECTED_NAMES.includes(name) || (type !== "directory" && type !== "unknown")) return false;
+  const stat = statAt(fd, name, AT_SYMLINK_NOFOLLOW);
+  if (typeof stat === "number" || stat.type !== S_IFDIR) return false;
+  return looksLikePlaceholder({ mode: stat.mode, isSymlink: false }) && isEmptyDirectory(fd, name);
+}
+
+function isEmptyDirectory(parent: number, name: ByteString): boolean {
+  const fd = openAt(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (fd < 0) return false;
+  try {
+    for (let some = nextRecords(fd); some !== null; some = nextRecords(fd)) if (some.length > 0) return false;
+    return true;
+  } finally {
+    closeFd(fd);
+  }
 }
 
 function recordType(type: number): RecordType {

@@ -63,6 +63,8 @@ class Helper {
 export class HelperPool {
   readonly #options: HelperPoolOptions;
   readonly #helpers = new Set<Helper>();
+  /** The same policy often comes as the same object. */
+  readonly #keys = new WeakMap<FilePolicy, string>();
   readonly #waiting: (() => void)[] = [];
   #isClosed = false;
 
@@ -80,7 +82,7 @@ export class HelperPool {
     files: FilePolicy,
     work: (client: HelperClient) => Promise<Value>,
   ): Promise<Value> {
-    const key = policyKey({ files, network: "restricted" });
+    const key = this.#keyOf(files);
     const helper = this.#find(owner, key) ?? await this.#create(owner, key, files);
     helper.users++;
     helper.cancelIdle();
@@ -103,6 +105,14 @@ export class HelperPool {
     this.#isClosed = true;
     for (const helper of [...this.#helpers]) this.#retire(helper);
     this.#wake();
+  }
+
+  #keyOf(files: FilePolicy): string {
+    const known = this.#keys.get(files);
+    if (known !== undefined) return known;
+    const key = policyKey({ files, network: "restricted" });
+    this.#keys.set(files, key);
+    return key;
   }
 
   #find(owner: HelperOwner, key: string): Helper | undefined {

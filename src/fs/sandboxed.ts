@@ -8,8 +8,8 @@
 import { DomainError, internalError } from "../errors.ts";
 import { isWithin } from "../launch/host_tree.ts";
 import { PathAppearedError } from "../launch/placeholders.ts";
-import { type FilePolicy, readsEverything } from "../launch/policy.ts";
-import { EACCES, EROFS } from "../os/errno.ts";
+import { accessTo, type FilePolicy, readsEverything } from "../launch/policy.ts";
+import { EACCES, EPERM, EROFS } from "../os/errno.ts";
 import type { NativePath } from "../path_uri.ts";
 import type { FsDirectoryEntry, FsGetMetadataResult, FsWalkResult } from "../protocol/fs.ts";
 import type {
@@ -252,15 +252,18 @@ class HelperOpenFile implements OpenFile {
 }
 
 /**
- * A place where nothing may be made, because an entry denies it, is covered by an empty file that cannot be opened. To
- * whoever writes there it is a read-only place like any other.
+ * A refused write to a place the policy lets only be read is told in the same words, whatever refused it: mounts say that
+ * they are read-only, Landlock and the system call filter that a permission is lacking. So is a write to where nothing
+ * may be made because an entry denies it: it is covered by an empty file that cannot be opened.
  */
-function deniedWrite(error: OsError, { missing }: FilePolicy, params: unknown): OsError {
-  if (error.errno !== EACCES || typeof params !== "object" || params === null) return error;
+function deniedWrite(error: OsError, policy: FilePolicy, params: unknown): OsError {
+  if ((error.errno !== EACCES && error.errno !== EPERM) || typeof params !== "object" || params === null) return error;
   const { path, destinationPath } = params as { path?: unknown; destinationPath?: unknown };
   const target = destinationPath ?? path;
-  if (typeof target !== "string" || !missing.some((place) => isWithin(target, place.path))) return error;
-  return new OsError(EROFS);
+  if (typeof target !== "string") return error;
+  const isReadOnly = accessTo(policy, target) === "read" ||
+    policy.missing.some((place) => isWithin(target, place.path));
+  return isReadOnly ? new OsError(EROFS) : error;
 }
 
 /** Requests may still have the object this filesystem was made from; the helper has no use for it. */

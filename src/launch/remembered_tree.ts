@@ -1,25 +1,36 @@
 /**
  * A host tree that looks at each path once: for making one policy, whose answers then all belong to one moment and whose
- * paths share most of their directories. Not to be kept: the disk goes on.
+ * paths share most of their directories. Afterwards it can tell whether all of it is still so.
  */
 
 import type { HostEntry, HostTree } from "./host_tree.ts";
 
+type Look = HostEntry | "missing" | "blocked";
+
 export class RememberedTree implements HostTree {
   readonly #tree: HostTree;
-  readonly #entries = new Map<string, HostEntry | "missing" | "blocked">();
+  readonly #looks = new Map<string, Look>();
+  #hasReadContent = false;
 
   constructor(tree: HostTree) {
     this.#tree = tree;
   }
 
-  look(path: string): HostEntry | "missing" | "blocked" {
-    let entry = this.#entries.get(path);
-    if (entry === undefined) {
-      entry = this.#tree.look(path);
-      this.#entries.set(path, entry);
+  /** Whether whoever looked at this tree would see the same now. A link's text changes only with the link itself. */
+  get isStillSo(): boolean {
+    // Content may change without any of this showing it.
+    if (this.#hasReadContent) return false;
+    for (const [path, before] of this.#looks) if (!isSame(before, this.#tree.look(path))) return false;
+    return true;
+  }
+
+  look(path: string): Look {
+    let look = this.#looks.get(path);
+    if (look === undefined) {
+      look = this.#tree.look(path);
+      this.#looks.set(path, look);
     }
-    return entry;
+    return look;
   }
 
   readLink(path: string): string {
@@ -27,6 +38,12 @@ export class RememberedTree implements HostTree {
   }
 
   readStart(path: string): string | null {
+    this.#hasReadContent = true;
     return this.#tree.readStart(path);
   }
+}
+
+function isSame(a: Look, b: Look): boolean {
+  if (typeof a === "string" || typeof b === "string") return a === b;
+  return a.id === b.id && a.type === b.type;
 }

@@ -26,7 +26,7 @@ import { OsHostTree } from "./os_host_tree.ts";
 import { accessTo, type FilePolicy, type Policy, refuseUnmanagedNetwork } from "./policy.ts";
 import { RealPlaceholderFiles } from "./placeholder_files.ts";
 import { PathAppearedError } from "./placeholders.ts";
-import { type EntryContext, type RequestedPolicy, requestedPolicy } from "./policy_entries.ts";
+import { type EntryContext, type RequestedFiles, type RequestedPolicy, requestedPolicy } from "./policy_entries.ts";
 import { resolveFiles } from "./policy_resolve.ts";
 import { RememberedTree } from "./remembered_tree.ts";
 import { type CanaryHost, runCanary } from "./sandbox_canary.ts";
@@ -68,12 +68,17 @@ export interface SandboxDescription extends SandboxFacts {
 /** Something comes into existence between two looks only if somebody makes it in that millisecond. */
 const MAX_ATTEMPTS = 5;
 
+/** More than one client alternates between. */
+const MAX_REMEMBERED_POLICIES = 64;
+
 export class SandboxService {
   readonly #options: SandboxServiceOptions;
   readonly #probe: SandboxProbe;
   readonly #tree = Deno.build.os === "linux" ? new OsHostTree() : new DenoHostTree();
   readonly #placeholders = new RealPlaceholderFiles();
   readonly #isRoot = Deno.uid() === 0;
+  /** What was made of the latest requests for file operations, for as long as the disk agrees. Oldest first. */
+  readonly #filePolicies = new Map<string, { readonly tree: RememberedTree; readonly policy: FilePolicy }>();
   readonly #reported = new Set<Enforcement["type"]>();
 
   constructor(options: SandboxServiceOptions) {
@@ -97,17 +102,31 @@ export class SandboxService {
    */
   async filePolicy(sandbox: Sandbox, needs: readonly string[]): Promise<"unrestricted" | FilePolicy> {
     const requested = requestedPolicy(sandbox, entryContext(this.#options.serverEnv.TMPDIR));
+    if (requested.files === "unrestricted") return "unrestricted";
+    const { entries, globs } = requested.files;
+    // What a pattern matches is only found by looking through everything again.
+    if (globs.length > 0) return await this.#filePolicy(requested.files, needs, new RememberedTree(this.#tree));
+    const key = JSON.stringify([entries, needs]);
+    const known = this.#filePolicies.get(key);
+    if (known !== undefined && known.tree.isStillSo) return known.policy;
     const tree = new RememberedTree(this.#tree);
-    const { files } = await this.#resolve(requested, tree);
-    if (files === "unrestricted" || requested.files === "unrestricted") return files;
+    const policy = await this.#filePolicy(requested.files, needs, tree);
+    this.#filePolicies.delete(key);
+    this.#filePolicies.set(key, { tree, policy });
+    if (this.#filePolicies.size > MAX_REMEMBERED_POLICIES) this.#filePolicies.delete(oldestKey(this.#filePolicies)!);
+    return policy;
+  }
+
+  async #filePolicy(requested: RequestedFiles, needs: readonly string[], tree: HostTree): Promise<FilePolicy> {
+    const files = await this.#resolveFiles(requested, tree);
     const denied = needs.find((path) => accessTo(files, path) === "deny");
     if (denied !== undefined) {
       throw invalidRequest(`Cannot enforce the sandbox: it denies ${denied}, which confined file operations need`);
     }
     const hidden = needs.filter((path) => accessTo(files, path) === "hidden");
     if (hidden.length === 0) return files;
-    const entries = [...requested.files.entries, ...hidden.map((path) => ({ path, access: "read" as const }))];
-    return (await this.#resolve({ ...requested, files: { ...requested.files, entries } }, tree)).files;
+    const entries = [...requested.entries, ...hidden.map((path) => ({ path, access: "read" as const }))];
+    return await this.#resolveFiles({ ...requested, entries }, tree);
   }
 
   /** A launch of a program of our own, without network. Rejects when the policy cannot be enforced. */
@@ -144,13 +163,15 @@ export class SandboxService {
     return { plan, release };
   }
 
-  async #resolve(
-    { files, network }: RequestedPolicy,
-    tree: HostTree = new RememberedTree(this.#tree),
-  ): Promise<Policy> {
+  async #resolve({ files, network }: RequestedPolicy): Promise<Policy> {
     if (files === "unrestricted") return { files, network };
-    const matches = await scanGlobs(files.globs, this.#tree, { maxDepth: files.globScanMaxDepth });
-    return { files: resolveFiles(files, matches, tree), network };
+    return { files: await this.#resolveFiles(files, new RememberedTree(this.#tree)), network };
+  }
+
+  async #resolveFiles(requested: RequestedFiles, tree: HostTree): Promise<FilePolicy> {
+    const { globs, globScanMaxDepth: maxDepth } = requested;
+    const matches = globs.length === 0 ? [] : await scanGlobs(globs, this.#tree, { maxDepth });
+    return resolveFiles(requested, matches, tree);
   }
 
   /** Once for each way: which it is, and why it is not the better one. */
@@ -167,6 +188,11 @@ export class SandboxService {
       log.warn("sandboxes are made with Landlock, which most policies cannot be expressed with", { reason });
     }
   }
+}
+
+function oldestKey<Key>(map: ReadonlyMap<Key, unknown>): Key | undefined {
+  for (const key of map.keys()) return key;
+  return undefined;
 }
 
 function createProbe(options: SandboxServiceOptions, tree: DenoHostTree, isRoot: boolean): SandboxProbe {

@@ -27,7 +27,8 @@ const NAME = "exec-server-guard";
  * `$1` is the series. Marks of the guard itself, and so of the tools it runs, are the series and zeros alone. Without
  * `grep` the shell reads the files itself, which takes it some milliseconds for each process on the machine.
  *
- * Every pass looks at all processes anew, so one that was forked during a pass is found by the next; the passes are
+ * Every pass looks at all processes anew, so one that was forked during a pass is found by the next. A chain of processes
+ * that fork and exit can slip through a pass, so only ten empty ones in a row mean that nobody is left; the passes are
  * bounded in case something cannot be killed. Zombies do not count: nobody may ever reap them.
  */
 const SCRIPT = `
@@ -57,7 +58,10 @@ signal() {
 signal "$1" TERM
 [ -z "$found" ] || sleep 1
 passes=0
-while signal "$1" KILL; [ -n "$found" ] && [ $passes -lt 50 ]; do
+empty=0
+while [ $empty -lt 10 ] && [ $passes -lt 300 ]; do
+  signal "$1" KILL
+  if [ -n "$found" ]; then empty=0; else empty=$((empty + 1)); fi
   passes=$((passes + 1))
   sleep 0.1 || sleep 1
 done

@@ -6,6 +6,7 @@ import type { FileSystem } from "../../src/fs/file_system.ts";
 import { HelperPool, type HelperPoolOptions } from "../../src/fs/helper_pool.ts";
 import { SandboxedFileSystem } from "../../src/fs/sandboxed.ts";
 import type { FilePolicy } from "../../src/launch/policy.ts";
+import type { SandboxSetting } from "../../src/launch/sandbox_probe.ts";
 import { silentLogger } from "../../src/log.ts";
 import { createHelperStarter } from "../../src/server/helper_processes.ts";
 import { helperProgram } from "../../src/server/helper_program.ts";
@@ -14,6 +15,7 @@ import { SandboxHost } from "./sandbox_host.ts";
 export interface SandboxedFilesOptions
   extends Partial<Pick<HelperPoolOptions, "maxHelpers" | "idleMs" | "briefIdleMs">> {
   readonly clock?: Clock;
+  readonly setting?: SandboxSetting;
 }
 
 export class SandboxedFiles implements AsyncDisposable {
@@ -30,7 +32,8 @@ export class SandboxedFiles implements AsyncDisposable {
   }
 
   static async open(options: SandboxedFilesOptions = {}): Promise<SandboxedFiles> {
-    return new SandboxedFiles(await SandboxHost.open(), options);
+    const { setting = "auto", ...others } = options;
+    return new SandboxedFiles(await SandboxHost.open(setting), others);
   }
 
   /** Files under a policy like `read /, write ws`. */
