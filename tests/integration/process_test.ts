@@ -22,6 +22,9 @@ const STAY = "echo ready; exec sleep 1000";
  */
 const FINISH_ON_TERM = "trap 'echo finishing; exit 7' TERM; echo ready; while :; do read line; done";
 
+/** The reference's words for a program that is not there. */
+const NO_SUCH_FILE = "No such file or directory (os error 2)";
+
 interface StartFields {
   io?: typeof PIPES | typeof PIPES_WITH_INPUT | typeof TERMINAL;
   timeoutMs?: number;
@@ -41,9 +44,8 @@ async function start(client: Client, ...args: Parameters<typeof script>): Promis
   return stream;
 }
 
-async function text(notification: Notification): Promise<string> {
-  if (notification.method !== "process/output") return "";
-  return await new Response(Uint8Array.fromBase64(notification.params.chunk)).text();
+function textOf({ method, params }: Notification): string {
+  return method === "process/output" ? atob(params.chunk) : "";
 }
 
 /** Takes notifications until the output ends with this; returns the output. */
@@ -52,7 +54,7 @@ async function outputUpTo(stream: NotificationStream, ending: string): Promise<s
   while (!output.endsWith(ending)) {
     const { done, value } = await stream.next();
     assert.ok(!done, `the process closed after writing ${JSON.stringify(output)}`);
-    output += await text(value);
+    output += textOf(value);
   }
   return output;
 }
@@ -62,7 +64,7 @@ async function remainder(stream: NotificationStream): Promise<{ output: string; 
   let output = "";
   let exited: ProcessExitedNotification | null = null;
   for await (const notification of stream) {
-    output += await text(notification);
+    output += textOf(notification);
     if (notification.method === "process/exited") exited = notification.params;
   }
   assert.ok(exited !== null, `no exit was told; output: ${JSON.stringify(output)}`);
@@ -224,8 +226,6 @@ Deno.test("started and failed are told to clients that asked, and to no others",
   const asked = await conversation(["process/started", "process/failed", "process/unheardOf"]);
   assert.deepEqual(asked.filter((name) => name !== "process/failed"), [usual[0], "process/started", ...usual.slice(1)]);
 });
-
-const NO_SUCH_FILE = "No such file or directory (os error 2)";
 
 // ---------------------------------------------------------------- deadlines
 
