@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import type { Client } from "../../src/client/mod.ts";
 import { areInstalled } from "../support/installed.ts";
+import { inScratchDirectory } from "../support/scratch_directory.ts";
 import type { TerminalScreen } from "../support/terminal_screen.ts";
 import { KEY, type TerminalOptions, TerminalSession } from "../support/terminal_session.ts";
 import { TestServer } from "../support/test_server.ts";
@@ -20,16 +21,12 @@ function terminalTest(claim: string, programs: readonly string[], test: (bench: 
   Deno.test({
     name: claim,
     ignore: !areInstalled(programs, claim),
-    fn: async () => {
-      const directory = await Deno.makeTempDir({ prefix: "terminal-" });
-      try {
+    fn: () =>
+      inScratchDirectory(async (directory) => {
         await using server = await TestServer.start();
         await using client = await server.connect();
         await test({ client, directory });
-      } finally {
-        await Deno.remove(directory, { recursive: true });
-      }
-    },
+      }),
   });
 }
 
@@ -115,8 +112,8 @@ terminalTest("vim draws its screen, takes text and writes it", ["vim"], async ({
   await using vim = await TerminalSession.start(client, argv, { cwd: directory, rows: 8, cols: 40 });
   await vim.shows(["", "~", "~", "~", "~", "~", "~", '"note.txt" [New]']);
   assert.equal(vim.screen.isAlternate, true);
-  await vim.type("ifirst line\rzweite Zeile: äöü\r\rlast");
-  const text = ["first line", "zweite Zeile: äöü", "", "last"];
+  await vim.type("ifirst line\rsecond line: äöü\r\rlast");
+  const text = ["first line", "second line: äöü", "", "last"];
   await vim.shows([...text, "~", "~", "~", "-- INSERT --"]);
   await vim.type(KEY.escape);
   await vim.shows([...text, "~", "~", "~"]);
@@ -125,7 +122,7 @@ terminalTest("vim draws its screen, takes text and writes it", ["vim"], async ({
   await vim.enter(":wq");
   assert.equal(await vim.exitCode(), 0);
   assert.equal(vim.screen.isAlternate, false);
-  assert.equal(await Deno.readTextFile(`${directory}/note.txt`), "zweite Zeile: äöü\n\nlast\n");
+  assert.equal(await Deno.readTextFile(`${directory}/note.txt`), "second line: äöü\n\nlast\n");
 });
 
 terminalTest("less scrolls, follows a resize and leaves", ["less"], async ({ client, directory }) => {
@@ -187,7 +184,8 @@ terminalTest("a terminal in its normal mode edits lines and echoes them", ["cat"
   await cat.enter(`worng${KEY.backspace.repeat(3)}rd`);
   await cat.shows(["word", "word"]);
   await cat.enter("longer than ten");
-  await cat.shows(["longer tha", "n ten", "longer tha", "n ten"].slice(-3));
+  // Four rows: the first half of what was typed has left the screen.
+  await cat.shows(["n ten", "longer tha", "n ten"]);
   await cat.type(KEY.ctrlD);
   assert.equal(await cat.exitCode(), 0);
 });
@@ -196,7 +194,7 @@ terminalTest(
   "in raw mode every key is a byte, also those that would be signals",
   ["stty", "od"],
   async ({ client }) => {
-    const script = "stty raw -echo; printf 'ready\\r\\n'; head -c 5 | od -An -tx1; stty sane; echo done";
+    const script = "stty raw -echo; printf 'ready\\r\\n'; head -c 5 | od -An -tx1; stty sane";
     await using raw = await TerminalSession.start(client, ["sh", "-c", script]);
     await raw.shows(["ready"]);
     await raw.type(KEY.ctrlC + KEY.ctrlZ + KEY.ctrlD + KEY.enter + KEY.backspace);
