@@ -20,7 +20,6 @@ const ORPHAN_LIMIT_MS = 15_000;
 /** About half a second on the run; whoever is not caught by then stays, and is found. */
 const FORK_CHAIN_GENERATIONS = 400;
 const FORK_TREE_DEPTH = 4;
-const DESERTED_LOOKS = 5;
 const CTRL_Z = "\x1a";
 
 interface Program {
@@ -270,13 +269,9 @@ hunt("terminate ends the group; who has left it lives until the session ends", a
   await nobodyIsLeft(roll);
 });
 
-/** Several looks in a row: a single one can miss a process that is forked behind its back. */
 async function nobodyIsLeft(roll: RollCall): Promise<void> {
-  let looks = 0;
-  await until(() => {
-    looks = roll.alive().length === 0 ? looks + 1 : 0;
-    return looks === DESERTED_LOOKS;
-  }, () => `alive: ${describe(roll)}`);
+  await roll.chainsEnded();
+  await until(() => roll.alive().length === 0, () => `alive: ${describe(roll)}`);
 }
 
 function processIdOf(program: Program, ioName: string): string {

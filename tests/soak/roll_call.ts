@@ -9,29 +9,33 @@ import { makeFifo } from "../support/scratch_directory.ts";
 
 const FIXTURES = new URL("../fixtures/", import.meta.url).pathname;
 
-/** Far longer than any program here takes to set itself up. */
-const ANNOUNCEMENT_LIMIT_MS = 30_000;
+/** Far longer than any program here takes to set itself up, or to be gone. */
+const WAIT_LIMIT_MS = 30_000;
 
 export class RollCall implements AsyncDisposable {
   /** Unlike any other, also of tests that run beside this one. */
   readonly #marker = `leak-${crypto.randomUUID()}`;
   readonly #directory: string;
   readonly #roll: Deno.FsFile;
+  /** Ends when nobody who was on the run holds its other side any more. */
+  readonly #held: Deno.FsFile;
   #announced: string[] = [];
   #rest = "";
 
-  private constructor(directory: string, roll: Deno.FsFile) {
+  private constructor(directory: string, roll: Deno.FsFile, held: Deno.FsFile) {
     this.#directory = directory;
     this.#roll = roll;
+    this.#held = held;
   }
 
   static async begin(): Promise<RollCall> {
     const directory = await Deno.makeTempDir({ prefix: "leak-hunt-" });
-    await makeFifo(`${directory}/roll`);
-    await makeFifo(`${directory}/never`);
+    for (const name of ["roll", "held", "never"]) await makeFifo(`${directory}/${name}`);
     // Open for writing too: with a writer left the pipe never ends.
     const roll = await Deno.open(`${directory}/roll`, { read: true, write: true });
-    return new RollCall(directory, roll);
+    // Opening one side alone would wait for the other.
+    using _writer = await Deno.open(`${directory}/held`, { read: true, write: true });
+    return new RollCall(directory, roll, await Deno.open(`${directory}/held`));
   }
 
   /** The command of a process that announces itself and stays. */
@@ -52,9 +56,7 @@ export class RollCall implements AsyncDisposable {
   /** Waits until all of these have announced themselves, in whatever order; a name may be due several times. */
   async announced(names: readonly string[]): Promise<void> {
     const due = names.map((name) => this.#marked(name));
-    const alarm = setTimeout(() => {
-      Deno.writeTextFileSync(`${this.#directory}/roll`, "too late\n");
-    }, ANNOUNCEMENT_LIMIT_MS);
+    const alarm = this.#alarm("roll");
     try {
       while (due.length > 0) {
         for (const name of this.#announced.splice(0)) {
@@ -68,7 +70,18 @@ export class RollCall implements AsyncDisposable {
     }
   }
 
-  /** Whoever has this name, or any name, and is alive. */
+  /**
+   * Waits until all fork chains have come to their end. They cannot be looked for: while one looks, the process that was
+   * there has exited, and the next one has a number that was not there before.
+   */
+  async chainsEnded(): Promise<void> {
+    const alarm = this.#alarm("held");
+    const count = await this.#held.read(new Uint8Array(1));
+    clearTimeout(alarm);
+    assert.equal(count, null, `a fork chain is still running after ${WAIT_LIMIT_MS} ms`);
+  }
+
+  /** Whoever has this name, or any name, and is alive. Does not see fork chains while they fork. */
   alive(name?: string): ProcessEntry[] {
     return processesMarked(name === undefined ? this.#marker : this.#marked(name));
   }
@@ -85,7 +98,13 @@ export class RollCall implements AsyncDisposable {
       }
     }
     this.#roll.close();
+    this.#held.close();
     await Deno.remove(this.#directory, { recursive: true });
+  }
+
+  /** Wakes a wait for a pipe up when it has taken too long, by writing to it. */
+  #alarm(pipe: string): ReturnType<typeof setTimeout> {
+    return setTimeout(() => Deno.writeTextFileSync(`${this.#directory}/${pipe}`, "too late\n"), WAIT_LIMIT_MS);
   }
 
   #marked(name: string): string {
