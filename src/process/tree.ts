@@ -30,9 +30,26 @@ const SWEEP_INTERVAL_MS = 5_000;
  */
 const ORPHAN_SIGHTS = 3;
 
+/**
+ * Between the starts of two hunts. Sessions whose connections were cut together expire together; a hunt for each would
+ * look through all processes as many times over, and hold up every other client meanwhile.
+ */
+const HUNT_INTERVAL_MS = 20;
+
 export interface EndOptions {
   /** Time between SIGTERM and SIGKILL; with 0 there is no SIGTERM. */
   readonly graceMs: number;
+}
+
+/** What a hunt for several owners' processes came to. */
+interface HuntOutcome {
+  /** For those of certain owners. */
+  of(isMeant: (owner: Owner) => boolean): EndReport;
+}
+
+interface PlannedHunt {
+  readonly roots: Set<TreeRoot>;
+  readonly outcome: Promise<HuntOutcome>;
 }
 
 export class ProcessTree {
@@ -46,6 +63,9 @@ export class ProcessTree {
   #suspects = new Map<string, number>();
   #lastSerial = GUARD_SERIAL;
   #sweepTimer: ReturnType<typeof setTimeout> | undefined;
+  /** Hunts about to begin, by their grace. */
+  readonly #plannedHunts = new Map<number, PlannedHunt>();
+  #lastHuntAtMs = -Infinity;
 
   constructor(series: MarkSeries) {
     this.#series = series;
@@ -120,22 +140,27 @@ export class ProcessTree {
     return this.snapshot().living(isBelow).filter(({ pid }) => this.#unreapedRoots.get(pid) !== root);
   }
 
-  /** Ends these children and everything that descends from them. */
-  endAll(options: EndOptions & { readonly roots: readonly TreeRoot[] }): Promise<EndReport> {
+  /** Ends these children and everything that descends from them. Those asked for at about the same time end together. */
+  async endAll(options: EndOptions & { readonly roots: readonly TreeRoot[] }): Promise<EndReport> {
     const wanted = new Set(options.roots);
     for (const root of wanted) root.isDoomed = true;
-    // With several candidates it is ended together with the last of them: none of the others could lay claim to it.
-    const isWanted = (owner: Owner) =>
-      owner.type === "roots" && owner.candidates.some((root) => wanted.has(root)) &&
-      owner.candidates.every((root) => root.isDoomed);
-    return this.#end(isWanted, options.graceMs);
+    let hunt = this.#plannedHunts.get(options.graceMs);
+    if (hunt === undefined) {
+      const roots = new Set<TreeRoot>();
+      hunt = { roots, outcome: this.#hunt(roots, options.graceMs) };
+      this.#plannedHunts.set(options.graceMs, hunt);
+    }
+    for (const root of wanted) hunt.roots.add(root);
+    const outcome = await hunt.outcome;
+    return outcome.of((owner) => owner.type === "roots" && owner.candidates.some((root) => wanted.has(root)));
   }
 
   /**
    * Ends whatever descends from any child of ours, also where it cannot be told from which. For the end of the server.
    */
-  endEverything(options: EndOptions): Promise<EndReport> {
-    return this.#end((owner) => owner.type !== "foreign", options.graceMs);
+  async endEverything(options: EndOptions): Promise<EndReport> {
+    const outcome = await this.#end((owner) => owner.type !== "foreign", options.graceMs);
+    return outcome.of(() => true);
   }
 
   /** Reaps ended orphans and forgets roots without descendants. Happens by itself every few seconds. */
@@ -158,17 +183,44 @@ export class ProcessTree {
     this.#sweepTimer = undefined;
   }
 
-  async #end(isWanted: (owner: Owner) => boolean, graceMs: number): Promise<EndReport> {
-    const report = await endProcesses({
+  /** Begins in a moment, so that `roots` can still grow. */
+  async #hunt(roots: Set<TreeRoot>, graceMs: number): Promise<HuntOutcome> {
+    const delayMs = this.#lastHuntAtMs + HUNT_INTERVAL_MS - performance.now();
+    if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
+    else await Promise.resolve();
+    this.#lastHuntAtMs = performance.now();
+    this.#plannedHunts.delete(graceMs);
+    // With several candidates it is ended together with the last of them: none of the others could lay claim to it.
+    return await this.#end(
+      (owner) =>
+        owner.type === "roots" && owner.candidates.some((root) => roots.has(root)) &&
+        owner.candidates.every((root) => root.isDoomed),
+      graceMs,
+    );
+  }
+
+  async #end(isWanted: (owner: Owner) => boolean, graceMs: number): Promise<HuntOutcome> {
+    const owners = new Map<string, Owner>();
+    const { ended, survivors } = await endProcesses({
       look: () => {
-        const found = this.snapshot().ownedBy(isWanted);
+        const snapshot = this.snapshot();
+        const found = snapshot.ownedBy(isWanted);
         const living = found.filter(isLiving);
+        for (const process of living) owners.set(identify(process), snapshot.ownerOf(process));
         return { living, zombieCount: found.length - living.length };
       },
       groups: () => [...this.#unreapedRoots].filter(([, root]) => isWanted(ownerFor(root))).map(([pid]) => pid),
     }, graceMs);
     this.sweep();
-    return report;
+    return {
+      of(isMeant) {
+        const belongs = (process: ProcessStat) => isMeant(owners.get(identify(process))!);
+        return {
+          endedCount: ended.filter(belongs).length,
+          survivors: survivors.filter(belongs).map(({ pid }) => pid),
+        };
+      },
+    };
   }
 
   /**

@@ -10,7 +10,6 @@
 import { libc } from "../os/libc.ts";
 import { signalProcess } from "../os/pidfd.ts";
 import { type ProcessStat, readStat } from "../os/procfs.ts";
-import type { EndReport } from "./backend.ts";
 import { SIGKILL, signalNumber, SIGTERM } from "./signals.ts";
 import { isLiving } from "./tree_snapshot.ts";
 
@@ -42,11 +41,17 @@ export interface Prey {
   groups(): number[];
 }
 
-export async function endProcesses(prey: Prey, graceMs: number): Promise<EndReport> {
-  const met = new Set<string>();
+/** What became of everybody that was met. */
+export interface Hunt {
+  readonly ended: readonly ProcessStat[];
+  readonly survivors: readonly ProcessStat[];
+}
+
+export async function endProcesses(prey: Prey, graceMs: number): Promise<Hunt> {
+  const met = new Map<string, ProcessStat>();
   const look = (): Sighting => {
     const sighting = prey.look();
-    for (const process of sighting.living) met.add(identify(process));
+    for (const process of sighting.living) met.set(identify(process), process);
     return sighting;
   };
 
@@ -56,7 +61,8 @@ export async function endProcesses(prey: Prey, graceMs: number): Promise<EndRepo
   stopAll(look, groups);
   for (const group of groups) signalGroup(group, SIGKILL);
   const survivors = await killAll(look);
-  return { endedCount: met.size - survivors.length, survivors: survivors.map(({ pid }) => pid) };
+  for (const survivor of survivors) met.delete(identify(survivor));
+  return { ended: [...met.values()], survivors };
 }
 
 async function askToEnd(living: readonly ProcessStat[], graceMs: number): Promise<void> {
