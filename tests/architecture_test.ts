@@ -8,7 +8,7 @@ const ROOT = new URL("..", import.meta.url);
 const MAY_IMPORT: Record<string, readonly string[]> = {
   protocol: ["rpc"],
   rpc: ["protocol"],
-  transport: ["rpc", "protocol"],
+  transport: ["rpc", "protocol", "os"],
   os: [],
   launch: ["protocol", "os"],
   process: ["launch", "os", "protocol"],

@@ -19,6 +19,7 @@ export const O_CLOEXEC = 0o2000000;
 const F_SETFD = 2;
 const F_SETFL = 4;
 const F_DUPFD_CLOEXEC = 1030;
+const F_SETPIPE_SZ = 1031;
 const FD_CLOEXEC = 1;
 
 /** An expected failure of the operating system, told in its own words. */
@@ -54,6 +55,11 @@ export function duplicate(fd: number): number {
 export function setNonblocking(fd: number): void {
   // Pipe ends carry no other status flag that could be lost by setting instead of adding.
   if (libc().fcntl(fd, F_SETFL, O_NONBLOCK) !== 0) throw failure(lastErrno());
+}
+
+/** Lets a pipe hold more. A wish: the user's pipes together have a limit, and what is no pipe has no size. */
+export function setPipeCapacity(fd: number, bytes: number): void {
+  libc().fcntl(fd, F_SETPIPE_SZ, bytes);
 }
 
 export function setCloseOnExec(fd: number): void {

@@ -24,6 +24,8 @@ export const ENAMETOOLONG = 36;
 export const ENOSYS = 38;
 export const ENOTEMPTY = 39;
 export const ELOOP = 40;
+export const EPROTO = 71;
+export const ECONNABORTED = 103;
 
 const TEXTS: Readonly<Record<number, string>> = {
   1: "Operation not permitted",

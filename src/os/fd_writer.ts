@@ -5,7 +5,7 @@
  * It sets no bound on what is queued; `queuedBytes` lets the caller set one.
  */
 
-import { closeDescriptor, writeFrom } from "./descriptor.ts";
+import { closeDescriptor, setPipeCapacity, writeFrom } from "./descriptor.ts";
 import type { CBuffer } from "./libc.ts";
 import { EPOLLERR, EPOLLHUP, EPOLLOUT, type Reactor, type Watch } from "./reactor.ts";
 
@@ -14,6 +14,12 @@ const WRITE_BYTES = 64 * 1024;
 
 /** Per turn, so that a fast reader of a huge input does not keep everybody else waiting. */
 const WRITES_PER_TURN = 16;
+
+/**
+ * What a pipe is made to hold once it was full: with the usual 64 KiB, writer and reader wake each other for every
+ * chunk. The kernel takes the memory only as it is filled.
+ */
+const BUSY_PIPE_BYTES = 512 * 1024;
 
 export type WriteOutcome = "written" | "closed";
 
@@ -28,6 +34,7 @@ export class FdWriter {
   /** Bytes of the first queued write that the kernel already has. */
   #offset = 0;
   #queuedBytes = 0;
+  #wasFull = false;
   #state: "open" | "ending" | "closed" = "open";
 
   /** Takes the descriptor over, which must be nonblocking. */
@@ -77,6 +84,8 @@ export class FdWriter {
       if (count < 0) {
         // Full or broken look alike here. If it is broken, the wait says so.
         if (isBroken) return this.close();
+        if (!this.#wasFull) setPipeCapacity(this.#watch.fd, BUSY_PIPE_BYTES);
+        this.#wasFull = true;
         break;
       }
       this.#take(head, count);

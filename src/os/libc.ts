@@ -34,6 +34,8 @@ const SYMBOLS = {
   ioctl: { parameters: ["i32", "usize", "buffer"], result: "i32" },
   /** Raw directory records, as many whole ones as fit. */
   getdents64: { parameters: ["i32", "buffer", "usize"], result: "i32" },
+  /** Not terminated; the length is returned. */
+  readlink: { parameters: ["buffer", "buffer", "usize"], result: "i32" },
   /** 0 when the effective user may do this to the path. */
   euidaccess: { parameters: ["buffer", "i32"], result: "i32" },
 
@@ -45,7 +47,25 @@ const SYMBOLS = {
   epoll_wait: { parameters: ["i32", "buffer", "i32", "i32"], result: "i32", nonblocking: true },
   /** The same without waiting, on this thread: only with a timeout of 0. */
   epoll_poll: { name: "epoll_wait", parameters: ["i32", "buffer", "i32", "i32"], result: "i32" },
+  /**
+   * Waits on this thread, for as long as the `timespec` says: the reactor alone knows how long is short enough. By
+   * number, since C libraries before 2.35 do not have epoll_pwait2.
+   */
+  epollPwait2: {
+    name: "syscall",
+    parameters: ["isize", "i32", "buffer", "i32", "buffer", "usize", "usize"],
+    result: "i32",
+  },
   eventfd: { parameters: ["u32", "i32"], result: "i32" },
+
+  // Sockets. Accepted ones are the caller's.
+  accept4: { parameters: ["i32", "usize", "usize", "i32"], result: "i32" },
+  recv: { parameters: ["i32", "buffer", "usize", "i32"], result: "i32" },
+  send: { parameters: ["i32", "buffer", "usize", "i32"], result: "i32" },
+  shutdown: { parameters: ["i32", "i32"], result: "i32" },
+  setsockopt: { parameters: ["i32", "i32", "i32", "buffer", "u32"], result: "i32" },
+  getsockopt: { parameters: ["i32", "i32", "i32", "buffer", "buffer"], result: "i32" },
+  getpeername: { parameters: ["i32", "buffer", "buffer"], result: "i32" },
 
   // Terminals. The descriptor from posix_openpt is the caller's; the name is written into the caller's buffer.
   posix_openpt: { parameters: ["i32"], result: "i32" },
@@ -151,6 +171,11 @@ export function allocate(bytes: number): CBuffer {
 }
 
 const pinned = new Set<readonly CBuffer[]>();
+
+/** How many calls are under way on other threads. Their results arrive when this thread is free. */
+export function callsUnderWay(): number {
+  return pinned.size;
+}
 
 /** Makes a call on another thread and keeps its buffers alive until it has returned. */
 export async function whilePinned<T>(buffers: readonly CBuffer[], call: () => Promise<T>): Promise<T> {

@@ -6,7 +6,7 @@
  */
 
 import { closeDescriptor, O_RDONLY, openPath, readInto } from "./descriptor.ts";
-import { allocate, type CBuffer, libc } from "./libc.ts";
+import { allocate, type CBuffer, cString, libc } from "./libc.ts";
 
 /** More than any `stat` or `limits` file has. */
 const FILE_BYTES = 8 * 1024;
@@ -80,6 +80,12 @@ export function listMappedFiles(): string[] {
 /** Numbers of our own open descriptors, among them the one used for looking. */
 export function listOwnDescriptors(): number[] {
   return listNumbers("/proc/self/fd");
+}
+
+/** What one of our own descriptors is open on: a path, or `socket:[…]` and the like. Null when it is closed. */
+export function readDescriptorLink(fd: number): string | null {
+  const length = libc().readlink(cString(`/proc/self/fd/${fd}`), fileBuffer, BigInt(fileBuffer.length));
+  return length < 0 ? null : decoder.decode(fileBuffer.subarray(0, length));
 }
 
 function listPids(): number[] {

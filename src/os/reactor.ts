@@ -1,5 +1,5 @@
 /**
- * One epoll instance for every descriptor this program waits on: pipes, terminals and pidfds.
+ * One epoll instance for every descriptor this program waits on: sockets, pipes, terminals and pidfds.
  *
  * At most one wait is in flight, on a thread of the runtime's blocking pool, however many descriptors there are; that
  * pool has some 32 threads and a blocked read each would starve it. Readiness is delivered on the event loop, one batch
@@ -9,7 +9,8 @@
  * The wait keeps the program alive, so it runs only while something is armed.
  */
 
-import { allocate, type CBuffer, lastErrno, libc, whilePinned } from "./libc.ts";
+import { allocate, callsUnderWay, type CBuffer, lastErrno, libc, whilePinned } from "./libc.ts";
+import { LingerPlace } from "./linger_place.ts";
 import { failure, O_CLOEXEC, O_NONBLOCK, readInto, writeFrom } from "./descriptor.ts";
 
 export const EPOLLIN = 0x001;
@@ -19,6 +20,7 @@ export const EPOLLHUP = 0x010;
 
 const EPOLL_CTL_ADD = 1;
 const EPOLL_CTL_DEL = 2;
+const EPOLL_CTL_MOD = 3;
 
 /** `struct epoll_event` is packed on x86-64 and on no other architecture. */
 const EVENT_BYTES = Deno.build.arch === "x86_64" ? 12 : 16;
@@ -28,10 +30,17 @@ const DATA_OFFSET = Deno.build.arch === "x86_64" ? 4 : 8;
 const MAX_EVENTS = 256;
 
 /**
- * Looks in a row before a wait, however much there is to see. Between looks the event loop runs, but the runtime
- * attends to sockets only every 61st turn while immediates are pending; a wait lets it attend to everything.
+ * How long this thread itself waits for what comes next, before another one does. Waiting on another thread costs two
+ * changes of thread each time, more than most of what is waited for takes. The runtime's timers are late by this much;
+ * everything else that it waits for ends the waiting.
  */
-const LOOKS_PER_WAIT = 2;
+const LINGER_US = 250;
+
+/**
+ * Lingering goes on as long as it finds something, but a wait on another thread must come this often: while immediates
+ * are pending the runtime attends to its own sockets and timers only every 61st turn.
+ */
+const MAX_LINGERING_MS = 10;
 
 /**
  * An interrupted wait is normal (a signal landed on its thread); this many in a row mean that epoll itself is broken.
@@ -51,6 +60,7 @@ export class Watch {
   readonly fd: number;
   readonly handler: ReadyHandler;
   #token: number | null = null;
+  #events = 0;
 
   constructor(reactor: Reactor, fd: number, handler: ReadyHandler) {
     this.#reactor = reactor;
@@ -65,6 +75,8 @@ export class Watch {
   /** Asks for these events until disarmed. Hang-up and error are always reported with them. */
   arm(events: number): void {
     if (this.#token === null) this.#token = this.#reactor.add(this, events);
+    else if (this.#events !== events) this.#reactor.change(this.fd, this.#token, events);
+    this.#events = events;
   }
 
   /**
@@ -92,6 +104,8 @@ export class Reactor {
   #lastToken = WAKE_TOKEN;
   #loop: Promise<void> | null = null;
   #isWaiting = false;
+  #turn = 0;
+  readonly #lingerPlace: LingerPlace;
 
   constructor() {
     const c = libc();
@@ -100,15 +114,26 @@ export class Reactor {
     this.#wakeUp = c.eventfd(0, O_CLOEXEC | O_NONBLOCK);
     if (this.#wakeUp < 0) throw failure(lastErrno());
     this.#control(EPOLL_CTL_ADD, this.#wakeUp, EPOLLIN, WAKE_TOKEN);
+    this.#lingerPlace = new LingerPlace(this.#epoll);
   }
 
   watch(fd: number, handler: ReadyHandler): Watch {
     return new Watch(this, fd, handler);
   }
 
-  /** Resolves once no wait is in flight: at once, or soon after the last watch has been disarmed. */
+  /** Resolves at once while anything is armed; otherwise soon, when no wait is in flight any more. */
   async idle(): Promise<void> {
-    while (this.#loop !== null) await this.#loop;
+    while (this.#loop !== null && this.#armed.size === 0) await this.#loop;
+  }
+
+  /** Counts the batches delivered: whoever did enough in one can tell when it is over. */
+  get turn(): number {
+    return this.#turn;
+  }
+
+  /** For `Watch` alone. */
+  change(fd: number, token: number, events: number): void {
+    this.#control(EPOLL_CTL_MOD, fd, events, token);
   }
 
   /** For `Watch` alone. */
@@ -130,23 +155,21 @@ export class Reactor {
   }
 
   async #run(): Promise<void> {
-    const { epoll_wait, epoll_poll } = libc();
+    const { epoll_wait } = libc();
     let failedWaits = 0;
-    let looks = 0;
+    let waitedAtMs = performance.now();
     while (this.#armed.size > 0) {
-      // Everybody else's turn first: sockets, timers, and those who wait for what was just delivered. It also means
-      // that nothing is reported in the turn in which it was armed: whoever gave somebody a watched thing can be sure
-      // that it has arrived.
+      // Everybody else's turn first: timers, and those who wait for what was just delivered. It also means that nothing
+      // is reported in the turn in which it was armed: whoever gave somebody a watched thing can be sure that it has
+      // arrived.
       await new Promise<void>((resolve) => setImmediate(resolve));
       if (this.#armed.size === 0) break;
-      // A look before the wait: waiting means two changes of thread, which a busy descriptor need not pay for every few
-      // kilobytes.
-      let count = looks++ < LOOKS_PER_WAIT ? epoll_poll(this.#epoll, this.#events, MAX_EVENTS, 0) : 0;
+      let count = performance.now() - waitedAtMs < MAX_LINGERING_MS ? this.#linger() : 0;
       if (count === 0) {
-        looks = 0;
         this.#isWaiting = true;
         count = await epoll_wait(this.#epoll, this.#events, MAX_EVENTS, -1);
         this.#isWaiting = false;
+        waitedAtMs = performance.now();
       }
       if (count >= 0) {
         failedWaits = 0;
@@ -159,7 +182,16 @@ export class Reactor {
     this.#loop = null;
   }
 
+  /** What there is to report now, or soon; 0 when that is not worth waiting for here. */
+  #linger(): number {
+    // Besides our own loop's: the runtime does not tell the linger place of them.
+    const hasCalls = callsUnderWay() > 1;
+    if (!hasCalls && !this.#lingerPlace.wait(LINGER_US)) return 0;
+    return Math.max(0, libc().epoll_poll(this.#epoll, this.#events, MAX_EVENTS, 0));
+  }
+
   #dispatch(count: number): void {
+    this.#turn++;
     for (let index = 0; index < count; index++) {
       const offset = index * EVENT_BYTES;
       const events = this.#eventView.getUint32(offset, true);

@@ -13,8 +13,9 @@ import type { Authenticator } from "./auth.ts";
 import { MAX_HEAD_BYTES, parseHead, type RequestHead } from "./http_head.ts";
 import { httpResponse, serializeResponse, serializeUpgrade } from "./http_response.ts";
 import { isLoopbackAddress } from "./ip_address.ts";
+import { type AcceptedStream, openStreamSource, type StreamSource } from "./stream_source.ts";
 import { answerMalformed, decideUpgrade } from "./upgrade.ts";
-import { WebSocketLink } from "./websocket_link.ts";
+import { type ByteStream, WebSocketLink } from "./websocket_link.ts";
 
 export type ListenerAddress =
   | { readonly type: "tcp"; readonly hostname: string; readonly port: number }
@@ -39,14 +40,14 @@ const ACCEPT_RETRY_MS = 100;
 export class Listener {
   readonly url: string;
   readonly #options: ListenerOptions;
-  readonly #server: Deno.Listener;
-  readonly #sockets = new Set<Deno.Conn>();
+  readonly #source: StreamSource;
+  readonly #sockets = new Set<AcceptedStream>();
   readonly #lives = new Set<Promise<void>>();
   #nextId = 1;
   #isClosed = false;
 
-  private constructor(server: Deno.Listener, url: string, options: ListenerOptions) {
-    this.#server = server;
+  private constructor(source: StreamSource, url: string, options: ListenerOptions) {
+    this.#source = source;
     this.url = url;
     this.#options = options;
   }
@@ -55,18 +56,19 @@ export class Listener {
   static async open(options: ListenerOptions): Promise<Listener> {
     const { address } = options;
     if (address.type === "unix") return new Listener(await bindUnix(address.path), `unix:${address.path}`, options);
-    const server = Deno.listen({ hostname: address.hostname, port: address.port });
-    const { port } = server.addr as Deno.NetAddr;
-    const host = address.hostname.includes(":") ? `[${address.hostname}]` : address.hostname;
-    return new Listener(server, `ws://${host}:${port}`, options);
+    const { hostname } = address;
+    const source = openStreamSource(() => Deno.listen({ hostname, port: address.port }));
+    const { port } = source.addr as Deno.NetAddr;
+    const host = hostname.includes(":") ? `[${hostname}]` : hostname;
+    return new Listener(source, `ws://${host}:${port}`, options);
   }
 
   /** Accepts until `close`. */
   async run(): Promise<void> {
     while (!this.#isClosed) {
-      let socket: Deno.Conn;
+      let socket: AcceptedStream;
       try {
-        socket = await this.#server.accept();
+        socket = await this.#source.accept();
       } catch (error) {
         if (this.#isClosed) return;
         this.#options.log.error("cannot accept a connection", { error: String(error) });
@@ -84,22 +86,21 @@ export class Listener {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#server.close(); // For a unix socket this removes its file too.
+    this.#source.close(); // For a unix socket this removes its file too.
   }
 
   /** Drops every open socket and waits until all is over. */
   async dropAll(): Promise<void> {
     for (const socket of this.#sockets) closeQuietly(socket);
     await Promise.all(this.#lives);
+    await this.#source.idle();
   }
 
-  async #serve(socket: Deno.Conn, id: number): Promise<void> {
+  async #serve(socket: AcceptedStream, id: number): Promise<void> {
     this.#sockets.add(socket);
     try {
-      // Without this the kernel holds a small answer back while an earlier one is not acknowledged: 40 ms of nothing.
-      if ("setNoDelay" in socket) (socket as Deno.TcpConn).setNoDelay(true);
       const link = await this.#handshake(socket);
-      if (link !== null) await this.#options.onLink(link, { id, remote: describePeer(socket.remoteAddr) });
+      if (link !== null) await this.#options.onLink(link, { id, remote: socket.describePeer() });
     } finally {
       this.#sockets.delete(socket);
       closeQuietly(socket);
@@ -107,7 +108,7 @@ export class Listener {
   }
 
   /** Reads the request head and answers it; a link when the answer was an upgrade. */
-  async #handshake(socket: Deno.Conn): Promise<Link | null> {
+  async #handshake(socket: AcceptedStream): Promise<Link | null> {
     const { clock, pingIntervalMs } = this.#options;
     const cancel = clock.setTimer(HEAD_TIMEOUT_MS, () => closeQuietly(socket));
     try {
@@ -147,13 +148,13 @@ export class Listener {
 }
 
 /** Binds a unix socket. A file left behind by a server that is gone is replaced; a live one, or any other file, is not. */
-async function bindUnix(path: string): Promise<Deno.Listener> {
+async function bindUnix(path: string): Promise<StreamSource> {
   try {
-    return listenPrivately(path);
+    return openStreamSource(() => listenPrivately(path));
   } catch (error) {
     if (!(error instanceof Deno.errors.AddrInUse) || !await isDeadSocket(path)) throw error;
     Deno.removeSync(path);
-    return listenPrivately(path);
+    return openStreamSource(() => listenPrivately(path));
   }
 }
 
@@ -176,22 +177,18 @@ async function isDeadSocket(path: string): Promise<boolean> {
   }
 }
 
-async function writeAll(socket: Deno.Conn, bytes: Uint8Array): Promise<void> {
+async function writeAll(socket: ByteStream, bytes: Uint8Array): Promise<void> {
   let written = 0;
   while (written < bytes.length) written += await socket.write(bytes.subarray(written));
 }
 
 /** Lets the peer read the answer before the socket goes: closing with unread bytes would reset it. */
-async function discardUntilClosed(socket: Deno.Conn, scratch: Uint8Array): Promise<void> {
+async function discardUntilClosed(socket: ByteStream, scratch: Uint8Array): Promise<void> {
   await socket.closeWrite();
   while (await socket.read(scratch) !== null) { /* dropped */ }
 }
 
-function describePeer(address: Deno.Addr): string {
-  return "hostname" in address ? `${address.hostname}:${address.port}` : "unix";
-}
-
-function closeQuietly(socket: Deno.Conn): void {
+function closeQuietly(socket: ByteStream): void {
   try {
     socket.close();
   } catch {

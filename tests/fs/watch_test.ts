@@ -119,7 +119,7 @@ test("of a file sees its content, its removal, its return and its replacement", 
   const after = async (step: Promise<void>): Promise<string | undefined> => {
     recorder.changes.length = 0;
     await step;
-    await eventsHandled(recorder, directory);
+    await eventsHandled(recorder);
     return recorder.texts(directory).findLast((text) => text.endsWith(" /f"));
   };
   assert.equal(await after(Deno.writeTextFile(path, "content")), "modified /f");
@@ -200,7 +200,7 @@ test("with a reader that does not read turns a flood into one overflow", async (
   await recorder.watches.watch(request(directory));
   recorder.hasRoom = false;
   for (let index = 0; index < 50; index++) await Deno.writeTextFile(`${directory}/${index}`, "");
-  await eventsHandled(recorder, directory);
+  await eventsHandled(recorder);
   recorder.hasRoom = true;
   recorder.watches.resume();
   await recorder.until(() => recorder.changes.some(({ watchId }) => watchId === 1));
@@ -208,16 +208,18 @@ test("with a reader that does not read turns a flood into one overflow", async (
   assert.deepEqual(own, ["overflow"]);
 }, { maxPendingChanges: 20 });
 
-/** Resolves when everything that has happened in the directory so far has reached the watches. */
-async function eventsHandled(recorder: WatchRecorder, directory: string): Promise<void> {
-  const [sentinel, watchId] = [`${directory}/sentinel`, 99];
-  const hadRoom = recorder.hasRoom;
-  await Deno.writeTextFile(sentinel, "");
-  await recorder.watches.watch(request(sentinel, { watchId, debounceMs: 0 }));
-  // The kernel keeps one order: who is told of the sentinel has been told of all before it.
-  await Deno.writeTextFile(sentinel, "x");
-  recorder.hasRoom = true;
-  await recorder.until(() => recorder.changes.some((change) => change.watchId === watchId));
-  recorder.hasRoom = hadRoom;
-  recorder.watches.unwatch(watchId);
+/** Resolves when everything that has happened so far has reached the watches. */
+async function eventsHandled(recorder: WatchRecorder): Promise<void> {
+  await inScratchDirectory(async (elsewhere) => {
+    const [sentinel, watchId] = [`${elsewhere}/sentinel`, 99];
+    const hadRoom = recorder.hasRoom;
+    await Deno.writeTextFile(sentinel, "");
+    await recorder.watches.watch(request(sentinel, { watchId, debounceMs: 0 }));
+    recorder.hasRoom = true;
+    // The kernel keeps one order: who is told of the sentinel has been told of all before it.
+    await Deno.writeTextFile(sentinel, "x");
+    await recorder.until(() => recorder.changes.some((change) => change.watchId === watchId));
+    recorder.hasRoom = hadRoom;
+    recorder.watches.unwatch(watchId);
+  });
 }

@@ -1,0 +1,65 @@
+/**
+ * Where the program's own thread waits for a moment without the runtime noticing.
+ *
+ * Deno can only wait in its own event loop. A wait of ours on this thread would keep the runtime from everything it
+ * waits for itself; but an epoll instance can be waited for like anything else, so this one holds two: ours, and the
+ * runtime's. Whichever has something ends the wait.
+ */
+
+import { failure, O_CLOEXEC } from "./descriptor.ts";
+import { allocate, type CBuffer, lastErrno, libc } from "./libc.ts";
+import { listOwnDescriptors, readDescriptorLink } from "./procfs.ts";
+
+const EPOLLIN = 0x001;
+const EPOLL_CTL_ADD = 1;
+const EVENT_BYTES = Deno.build.arch === "x86_64" ? 12 : 16;
+const DATA_OFFSET = Deno.build.arch === "x86_64" ? 4 : 8;
+const MAX_EVENTS = 8;
+
+/** The same on every architecture. */
+const SYS_EPOLL_PWAIT2 = 441n;
+
+const OURS = 0;
+const THE_RUNTIMES = 1;
+
+export class LingerPlace {
+  readonly #epoll: number;
+  readonly #events: CBuffer = allocate(MAX_EVENTS * EVENT_BYTES);
+  readonly #eventView = new DataView(this.#events.buffer);
+  /** A `struct timespec`: seconds, nanoseconds. */
+  readonly #time: CBuffer = allocate(16);
+  readonly #timeView = new DataView(this.#time.buffer);
+
+  constructor(ours: number) {
+    this.#epoll = libc().epoll_create1(O_CLOEXEC);
+    if (this.#epoll < 0 || !this.#add(ours, OURS)) throw failure(lastErrno());
+    // The runtime makes its own before it runs any program, so that is the first. Should the kernel not want it here (it
+    // limits how deep these may be nested), the runtime has to wait for as long as we linger.
+    const first = listOwnDescriptors().sort((a, b) => a - b).find(isEpoll);
+    if (first !== undefined && first !== ours) this.#add(first, THE_RUNTIMES);
+  }
+
+  /** Waits for at most so long; whether there is something for us, and nothing for the runtime. */
+  wait(microseconds: number): boolean {
+    this.#timeView.setBigInt64(8, BigInt(microseconds) * 1000n, true);
+    const count = libc().epollPwait2(SYS_EPOLL_PWAIT2, this.#epoll, this.#events, MAX_EVENTS, this.#time, 0n, 0n);
+    let isOurs = false;
+    for (let index = 0; index < count; index++) {
+      if (this.#eventView.getUint32(index * EVENT_BYTES + DATA_OFFSET, true) !== OURS) return false;
+      isOurs = true;
+    }
+    return isOurs;
+  }
+
+  #add(fd: number, token: number): boolean {
+    const change = allocate(EVENT_BYTES);
+    const view = new DataView(change.buffer);
+    view.setUint32(0, EPOLLIN, true);
+    view.setUint32(DATA_OFFSET, token, true);
+    return libc().epoll_ctl(this.#epoll, EPOLL_CTL_ADD, fd, change) === 0;
+  }
+}
+
+function isEpoll(fd: number): boolean {
+  return readDescriptorLink(fd) === "anon_inode:[eventpoll]";
+}
