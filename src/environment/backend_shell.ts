@@ -1,7 +1,11 @@
-/** Shells for captures, on a process backend: started as a plan says, heard until they have ended, leaving nothing behind. */
+/**
+ * Shells for captures, among the children of a session: started as a plan says and heard until they have ended. What a
+ * profile leaves running stays for the commands that will start from its state, and ends with the session.
+ */
 
 import type { Clock } from "../clock.ts";
-import type { ProcessBackend, ProcessObserver, SpawnedProcess, SpawnRequest } from "../process/backend.ts";
+import type { SpawnedProcess, SpawnRequest } from "../process/backend.ts";
+import type { ChildObserver, SessionChildren } from "../process/session_children.ts";
 import type { RunShell, ShellCommand } from "./shell_capture.ts";
 
 /** How long output may trail the end of a shell whose helpers keep it open. */
@@ -9,16 +13,16 @@ const DRAIN_MS = 200;
 
 /** `plan` says how a command is really started: where, and behind which sandbox. */
 export function runShellOn(
-  backend: ProcessBackend,
-  plan: (command: ShellCommand) => SpawnRequest | Promise<SpawnRequest>,
+  children: SessionChildren,
+  plan: (command: ShellCommand) => SpawnRequest,
   clock: Clock,
 ): RunShell {
   return async (command, output, signal) => {
     const shell = new CapturedShell(output, clock);
-    const child = await backend.spawn(await plan(command), shell);
+    const child = await children.spawn(plan(command), shell, { keepOnSessionEnd: false });
     const end = (): void => {
       // It is reaped in the background: nobody waits for a capture that was given up.
-      backend.endTrees([child], { graceMs: 0 }).catch(() => {});
+      children.endOne(child).catch(() => {});
     };
     signal.addEventListener("abort", end);
     if (signal.aborted) end();
@@ -27,11 +31,12 @@ export function runShellOn(
     } finally {
       signal.removeEventListener("abort", end);
       child.dispose();
+      children.closed(child);
     }
   };
 }
 
-class CapturedShell implements ProcessObserver {
+class CapturedShell implements ChildObserver {
   readonly #take: (bytes: Uint8Array) => void;
   readonly #clock: Clock;
   readonly #exited = Promise.withResolvers<void>();
@@ -42,8 +47,10 @@ class CapturedShell implements ProcessObserver {
     this.#clock = clock;
   }
 
+  started(): void {}
+
   output(stream: string, bytes: Uint8Array): void {
-    if (stream === "stdout") this.#take(bytes);
+    if (stream !== "stderr") this.#take(bytes);
   }
 
   exited(): void {

@@ -2,36 +2,45 @@
  * The state of a bash: how it is written out, read, and what brings a fresh shell into it.
  *
  * Everything a login profile can leave behind that a later command can see: variables, functions, aliases, options,
- * limits, the file mode mask and the working directory. Traps are told but not restored, because what they clean up was
- * made for one shell.
+ * completions, switched-off builtins, limits, the file mode mask and the working directory. Traps, descriptors, arguments
+ * and terminal settings are told but not restored: they were made for one shell, and a profile that has any of them is
+ * left to run.
  */
 
 import { decodeUtf8 } from "./local_files.ts";
 import { shellQuote } from "./shell_quote.ts";
 
 export interface BashState {
+  /** Commands, one for each option. */
+  readonly setOptions: readonly string[];
   readonly cwd: string;
   readonly umask: string;
   /** Lines of `ulimit -a`. */
   readonly softLimits: readonly string[];
   readonly hardLimits: readonly string[];
   /** Commands, one for each option. */
-  readonly setOptions: readonly string[];
   readonly shopts: readonly string[];
   readonly aliases: string;
   readonly traps: string;
+  /** Commands, one for each builtin that is switched off. */
+  readonly disabled: readonly string[];
+  readonly completions: string;
   /** Commands that give functions their attributes, one for each. */
   readonly functionNames: readonly string[];
   readonly functions: string;
   /** Commands that declare variables, by name. */
   readonly variables: ReadonlyMap<string, string>;
+  /** Attributes of the shell's own variables, whose values are not part of the state. */
+  readonly ownAttributes: ReadonlyMap<string, string>;
+  /** What belongs to the one shell: its arguments, directories it would go back to, descriptors, terminal settings. */
+  readonly surroundings: string;
 }
 
 /** What every bash has of its own, or what differs from one moment to the next. */
 const OWN_VARIABLES = new Set(
   ("_ BASH BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_ARGV0 BASH_CMDS BASH_COMMAND BASH_EXECUTION_STRING " +
     "BASH_LINENO BASH_LOADABLES_PATH BASH_MONOSECONDS BASH_SOURCE BASH_SUBSHELL BASH_TRAPSIG COLUMNS COMP_WORDBREAKS " +
-    "DIRSTACK EPOCHREALTIME EPOCHSECONDS FUNCNAME GROUPS HISTCMD LINENO LINES OLDPWD OPTERR OPTIND PIPESTATUS PPID PWD " +
+    "DIRSTACK EPOCHREALTIME EPOCHSECONDS FUNCNAME GROUPS HISTCMD LINENO LINES OPTERR OPTIND PIPESTATUS PPID PWD " +
     "RANDOM SECONDS SHELLOPTS SHLVL SRANDOM").split(" "),
 );
 
@@ -40,16 +49,27 @@ const OWN_PREFIX = "__exec_server_";
 
 /** In this order, each followed by a NUL. `builtin` sees to it that a profile's functions are not in the way. */
 const SECTIONS = [
+  // First, and then without those that end a shell over a command that fails.
+  "set +o; \\builtin set +eu",
   "pwd",
   "umask",
   "ulimit -aS",
   "ulimit -aH",
-  "set +o",
   "shopt -p",
   "alias -p",
   "trap -p",
+  "enable -n",
+  "complete -p",
   "declare -F",
   "declare -f",
+];
+
+/** Where the system has no `/proc` the pattern stands for itself, and descriptors are not compared. */
+const SURROUNDINGS = [
+  `\\builtin printf '%q ' "$0" "$@" "\${#DIRSTACK[@]}"`,
+  "\\builtin set +f",
+  "\\builtin command -p readlink /proc/$$/fd/*",
+  "if [[ -t 0 ]]; then \\builtin command -p stty -g; fi",
 ];
 
 /** Marks where a state begins and ends in the output of a shell that may say other things as well. */
@@ -67,7 +87,8 @@ export function dumpScript(nonce: string): string {
     // Words are split below, whatever a profile has made of it; the first word on a variable counts.
     `\\builtin declare -p IFS; \\builtin printf '\\0'; IFS=$' \\t\\n'`,
     `for ${name} in $(\\builtin compgen -v); do \\builtin declare -p "$${name}"; \\builtin printf '\\0'; done`,
-    `\\builtin printf '%s\\0' ${end}`,
+    ...SURROUNDINGS,
+    `\\builtin printf '\\0%s\\0' ${end}`,
   ].join("\n");
 }
 
@@ -83,21 +104,25 @@ export function parseState(output: Uint8Array, nonce: string): BashState | null 
   const stop = indexOfBytes(output, new TextEncoder().encode(endOfState(nonce)), start);
   const text = start === -1 || stop === -1 ? null : decodeUtf8(output.subarray(start + begin.length, stop));
   if (text === null) return null;
-  const [cwd, umask, softLimits, hardLimits, setOptions, shopts, aliases, traps, names, functions, ...variables] = text
-    .split("\0");
-  if (functions === undefined) return null;
+  const [setOptions, cwd, umask, softLimits, hardLimits, shopts, aliases, traps, ...behindTraps] = text.split("\0");
+  const [disabled, completions, names, functions, ...variables] = behindTraps;
+  const surroundings = variables.pop();
+  if (functions === undefined || surroundings === undefined) return null;
   return {
+    setOptions: lines(setOptions),
     cwd: (cwd ?? "").replace(/\n$/, ""),
     umask: (umask ?? "").trim(),
     softLimits: limits(softLimits),
     hardLimits: limits(hardLimits),
-    setOptions: lines(setOptions),
     shopts: lines(shopts),
     aliases: aliases ?? "",
     traps: traps ?? "",
+    disabled: lines(disabled),
+    completions: completions ?? "",
     functionNames: lines(names),
     functions,
-    variables: parseVariables(variables),
+    ...parseVariables(variables),
+    surroundings,
   };
 }
 
@@ -118,19 +143,26 @@ function lines(text: string | undefined): string[] {
   return (text ?? "").split("\n").filter((line) => line !== "");
 }
 
-function parseVariables(declarations: readonly string[]): Map<string, string> {
+function parseVariables(declarations: readonly string[]): Pick<BashState, "variables" | "ownAttributes"> {
   const variables = new Map<string, string>();
+  const ownAttributes = new Map<string, string>();
   for (const declaration of declarations) {
-    const name = /^declare -\S+ (\w+)/.exec(declaration)?.[1];
-    if (name === undefined || OWN_VARIABLES.has(name) || name.startsWith(OWN_PREFIX) || variables.has(name)) continue;
-    variables.set(name, declaration.replace(/\n$/, ""));
+    const [, attributes, name] = /^declare -(\S+) (\w+)/.exec(declaration) ?? [];
+    if (attributes === undefined || name === undefined || name.startsWith(OWN_PREFIX)) continue;
+    if (OWN_VARIABLES.has(name)) ownAttributes.set(name, attributes);
+    else if (!variables.has(name)) variables.set(name, declaration.replace(/\n$/, ""));
   }
-  return variables;
+  return { variables, ownAttributes };
 }
 
+/** Whether a command can tell the two apart. */
 export function sameState(a: BashState, b: BashState): boolean {
-  return JSON.stringify({ ...a, variables: [...a.variables].sort() }) ===
-    JSON.stringify({ ...b, variables: [...b.variables].sort() });
+  return JSON.stringify(comparable(a)) === JSON.stringify(comparable(b));
+}
+
+/** Without what is each shell's own, and with variables in an order. */
+function comparable({ surroundings: _own, ownAttributes: _attributes, variables, ...state }: BashState): object {
+  return { ...state, variables: [...variables].sort() };
 }
 
 export interface Restoration {
@@ -142,11 +174,19 @@ export interface Restoration {
   readonly expandsAliases: boolean;
 }
 
-/** Null when the difference cannot be restored. */
-export function restoration(before: BashState, after: BashState): Restoration | null {
-  if (before.traps !== after.traps) return null;
+/** What brings a fresh shell from the one state to the other; or why there is nothing that could. */
+export function restoration(before: BashState, after: BashState): Restoration | string {
+  if (before.traps !== after.traps) return "the profile sets traps";
+  if (before.surroundings !== after.surroundings) return "the profile changes descriptors, arguments or the terminal";
+  const hasOther = (name: string, attributes: string): boolean =>
+    (after.ownAttributes.get(name) ?? attributes) !== attributes;
+  if ([...before.ownAttributes].some(([name, attributes]) => name !== "_" && hasOther(name, attributes))) {
+    return "the profile changes the shell's own variables";
+  }
   const changed = changedVariables(before, after);
   const commands = [
+    // Ahead of the variables, because it sets one: where the shell was before.
+    ...(after.cwd === before.cwd ? [] : [`builtin cd -- ${shellQuote(after.cwd)}`]),
     ...changed.flatMap((name) => variableCommands(name, before, after)),
     // Functions may be written in syntax that only an option allows.
     ...added(before.shopts, after.shopts),
@@ -155,9 +195,11 @@ export function restoration(before: BashState, after: BashState): Restoration | 
     ...(after.umask === before.umask ? [] : [`builtin umask ${after.umask}`]),
     ...limitCommands("S", before.softLimits, after.softLimits),
     ...limitCommands("H", before.hardLimits, after.hardLimits),
-    ...(after.cwd === before.cwd ? [] : [`builtin cd -- ${shellQuote(after.cwd)}`]),
+    ...(after.completions === before.completions ? [] : [after.completions]),
     // Behind the functions, in which aliases have been expanded once already.
     ...(after.aliases === before.aliases ? [] : [after.aliases]),
+    // What is switched off is no help any more.
+    ...added(before.disabled, after.disabled),
     // Behind all else, because some of them end a shell over what the commands above may do.
     ...added(before.setOptions, after.setOptions),
     // The first command finds a success behind it, whatever the last of these has said.

@@ -14,6 +14,7 @@ export const CAPABILITIES: Capabilities = {
   fsWatchMissing: true,
   httpHeaderEnvVars: true,
   sandboxedFileStreaming: true,
+  shellSnapshotV2: true,
   // Ours.
   fsAtomicWrite: true,
   fsConditionalWrite: true,

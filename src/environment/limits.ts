@@ -62,10 +62,19 @@ export const MAX_SHELL_SNAPSHOTS = 16;
 export const MAX_SHELL_STATE_BYTES = 512 * KIB;
 /** One variable of it: the kernel allows 128 KiB, name and all. */
 export const MAX_SHELL_STATE_VARIABLE_BYTES = 120 * KIB;
+/** A script with what restores the state in front of it, which is one word to the kernel: 128 KiB, end and all. */
+export const MAX_SHELL_SCRIPT_BYTES = 128 * KIB - 1;
+/** State, script and variables: what the kernel takes with the usual stack of 8 MiB is two megabytes, pointers included. */
+export const MAX_SHELL_COMMAND_BYTES = 1536 * KIB;
 /** What a capturing shell may write: its state before and after, and whatever a profile says. */
 export const MAX_SHELL_CAPTURE_BYTES = 4 * MIB;
 /** How long a profile may take, once per state. One that takes longer waits for something, and is run as it is. */
 export const SHELL_CAPTURE_TIMEOUT_MS = 10_000;
+/**
+ * How long a start waits for the state. Requests about its process and writes of files stand behind it; a profile that
+ * takes longer is run as it is until its state is there.
+ */
+export const SHELL_CAPTURE_PATIENCE_MS = 2_000;
 /** How long a state that could not be had is not asked for again. */
 export const SHELL_CAPTURE_RETRY_MS = 60_000;
 /** Captures for one scope, shell and directory: a client whose environment is new each time never gains by them. */

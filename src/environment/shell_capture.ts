@@ -8,6 +8,8 @@ import { type Clock } from "../clock.ts";
 import { dumpScript, endOfState, parseState, type Restoration, restoration, sameState } from "./bash_state.ts";
 import {
   MAX_SHELL_CAPTURE_BYTES,
+  MAX_SHELL_COMMAND_BYTES,
+  MAX_SHELL_SCRIPT_BYTES,
   MAX_SHELL_STATE_BYTES,
   MAX_SHELL_STATE_VARIABLE_BYTES,
   SHELL_CAPTURE_TIMEOUT_MS,
@@ -39,6 +41,23 @@ export class CaptureError extends Error {
 
 const STATE_VARIABLE = "__exec_server_state_";
 
+const SESSION_ENDED = "the session has ended";
+
+const RETURN = 0x0d;
+const NEWLINE = 0x0a;
+
+export interface CaptureOptions {
+  readonly shellPath: string;
+  readonly env: Environment;
+  /** Names in `env` whose values are other ones for the next command. */
+  readonly changingVariables: readonly string[];
+  readonly isTerminal: boolean;
+  readonly run: RunShell;
+  readonly clock: Clock;
+  /** Ends the capture. */
+  readonly signal: AbortSignal;
+}
+
 export class ShellSnapshot {
   readonly #restoration: Restoration;
   readonly #stateVariables: ReadonlyMap<string, string>;
@@ -54,34 +73,60 @@ export class ShellSnapshot {
   /**
    * @throws {CaptureError} when there is no state to be had, or it cannot be restored
    */
-  static async capture(shellPath: string, env: Environment, run: RunShell, clock: Clock): Promise<ShellSnapshot> {
+  static async capture(options: CaptureOptions): Promise<ShellSnapshot> {
+    const { shellPath, changingVariables } = options;
     const nonce = crypto.randomUUID();
-    const output = await outputOf(captureCommand(shellPath, env, nonce), nonce, run, clock);
+    // Where this turns up in the state, the state depends on what is new with each command.
+    const anyValue = crypto.randomUUID();
+    const env = { ...options.env, ...Object.fromEntries(changingVariables.map((name) => [name, anyValue])) };
+
+    const output = await outputOf(captureCommand(shellPath, env, nonce), nonce, options);
     const before = parseState(output, `${nonce}-0`);
     const after = parseState(output, nonce);
     if (before === null || after === null) throw new CaptureError("the shell did not tell its state");
     const restored = restoration(before, after);
-    if (restored === null) throw new CaptureError("the profile sets traps");
+    if (typeof restored === "string") throw new CaptureError(restored);
+    if (restored.script.includes(anyValue)) {
+      throw new CaptureError("the profile looks at what is new with each command");
+    }
     const snapshot = new ShellSnapshot(restored, stateVariables(restored.script), env);
 
-    const check = snapshot.apply({ argv: [shellPath, "-lc", dumpScript(nonce)], env })!;
-    const proven = parseState(await outputOf(check, nonce, run, clock), nonce);
+    const check = snapshot.apply({ argv: [shellPath, "-lc", dumpScript(nonce)], env });
+    if (check === null) throw new CaptureError("the environment is too large");
+    const proven = parseState(await outputOf(check, nonce, options), nonce);
     if (proven === null || !sameState(proven, after)) throw new CaptureError("the state cannot be restored exactly");
     return snapshot;
   }
 
-  /** The command that does the same without the profile; null when the profile could do something else for it. */
-  apply({ argv: [shellPath, _flags, script, ...args], env }: ShellCommand): ShellCommand | null {
+  /**
+   * The command that does the same without the profile; null when the profile could do something else for it, or the
+   * state does not fit in beside it.
+   */
+  apply({ argv: [shellPath, _flags, script], env }: ShellCommand): ShellCommand | null {
     for (const [name, value] of this.#assumed) if (valueOf(env, name) !== value) return null;
     const names = [...this.#stateVariables.keys()].map((name) => `$${name}`).join("");
     // On the script's own first line, so that messages name the right lines; unless aliases have to be known by then.
     const separator = this.#restoration.expandsAliases ? "\n" : " ";
+    const restoringScript = `eval "${names}";${separator}${script}`;
+    if (!this.#fits(restoringScript, env)) return null;
     return {
       // Still a login shell, only without the profile: it ends like one, too.
-      argv: [shellPath!, "--noprofile", "-lc", `eval "${names}";${separator}${script}`, ...args],
+      argv: [shellPath!, "--noprofile", "-lc", restoringScript],
       env: { ...withoutBashEnv(env), ...Object.fromEntries(this.#stateVariables) },
     };
   }
+
+  /** Whether the kernel will take it all, as certainly as without the state. */
+  #fits(script: string, env: Environment): boolean {
+    if (maxBytesOf(script) > MAX_SHELL_SCRIPT_BYTES) return false;
+    const variables = Object.entries(env).reduce((sum, [name, value]) => sum + maxBytesOf(name) + maxBytesOf(value), 0);
+    return MAX_SHELL_STATE_BYTES + maxBytesOf(script) + variables <= MAX_SHELL_COMMAND_BYTES;
+  }
+}
+
+/** At most so many bytes in UTF-8. */
+function maxBytesOf(text: string): number {
+  return 3 * text.length;
 }
 
 /** A shell like the one that will restore the state writes its own, then becomes the one whose state is wanted. */
@@ -129,7 +174,12 @@ function valueOf(env: Environment, name: string): string | undefined {
 }
 
 /** What a shell writes until its state is complete, or it ends; within bounds. */
-async function outputOf(command: ShellCommand, nonce: string, run: RunShell, clock: Clock): Promise<Uint8Array> {
+async function outputOf(
+  command: ShellCommand,
+  nonce: string,
+  { run, clock, signal, isTerminal }: CaptureOptions,
+): Promise<Uint8Array> {
+  if (signal.aborted) throw new CaptureError(SESSION_ENDED);
   const controller = new AbortController();
   const { promise: complete, resolve } = Promise.withResolvers<void>();
   const { promise: failed, reject } = Promise.withResolvers<never>();
@@ -138,6 +188,8 @@ async function outputOf(command: ShellCommand, nonce: string, run: RunShell, clo
     reject(new CaptureError(reason));
   };
   const cancelTimer = clock.setTimer(SHELL_CAPTURE_TIMEOUT_MS, () => giveUp("the profile takes too long"));
+  const cancel = (): void => giveUp(SESSION_ENDED);
+  signal.addEventListener("abort", cancel);
   const output = new ShellOutput(endOfState(nonce));
   const take = (bytes: Uint8Array): void => {
     if (output.hasEnd) return;
@@ -153,13 +205,19 @@ async function outputOf(command: ShellCommand, nonce: string, run: RunShell, clo
   });
   try {
     await Promise.race([complete, failed, ended]);
-    return output.bytes();
+    return isTerminal ? withoutReturns(output.bytes()) : output.bytes();
   } finally {
     cancelTimer();
+    signal.removeEventListener("abort", cancel);
     // Both may still fail, and nobody waits for them any more.
     failed.catch(() => {});
     ended.catch(() => {});
   }
+}
+
+/** What was written to a terminal, which has put a return before every newline, and nothing else. */
+function withoutReturns(bytes: Uint8Array): Uint8Array {
+  return bytes.filter((byte, at) => !(byte === RETURN && bytes[at + 1] === NEWLINE));
 }
 
 class ShellOutput {

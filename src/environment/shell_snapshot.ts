@@ -2,16 +2,22 @@
  * `shellSnapshot` of `process/start`: commands of a login bash that start from a kept state instead of running the profile
  * each time.
  *
- * A command that starts from a state sees what it would have seen after the profile, and nothing of other scopes. Where
- * that cannot be had (another shell, a terminal, a profile with traps, a failed capture) the command runs as it was
- * given. A state is captured again when the files it comes from have changed.
+ * A command that starts from a state sees what it would have seen after the profile, and nothing of other scopes,
+ * directories, sandboxes or environments. Where that cannot be had (another shell, a profile with traps, a failed
+ * capture) the command runs as it was given. A state is captured again when the files it comes from have changed.
  */
 
 import type { Clock } from "../clock.ts";
-import type { Logger } from "../log.ts";
+import { errorFields, type Logger } from "../log.ts";
 import type { ShellSnapshotParam } from "../protocol/shell_snapshot.ts";
-import { MAX_CAPTURES_PER_PLACE, MAX_SHELL_SNAPSHOTS, SHELL_CAPTURE_RETRY_MS } from "./limits.ts";
+import {
+  MAX_CAPTURES_PER_PLACE,
+  MAX_SHELL_SNAPSHOTS,
+  SHELL_CAPTURE_PATIENCE_MS,
+  SHELL_CAPTURE_RETRY_MS,
+} from "./limits.ts";
 import { CaptureError, type RunShell, type ShellCommand, ShellSnapshot } from "./shell_capture.ts";
+import { startupStamps } from "./startup_files.ts";
 
 export type { RunShell, ShellCommand } from "./shell_capture.ts";
 
@@ -19,23 +25,22 @@ export interface SnapshotRequest extends ShellCommand {
   readonly snapshot: ShellSnapshotParam;
   /** As text, so that two ways of writing it are two places. */
   readonly cwd: string;
-  readonly sandbox: unknown;
-  /** A profile may look at the terminal, and do something else for each. */
-  readonly isTerminal: boolean;
+  /** All that confines the command. Compared as JSON. */
+  readonly confinement: unknown;
+  /** A profile may look at the terminal, and do something else for each. Null: pipes. */
+  readonly terminal: { readonly rows: number; readonly cols: number } | null;
 }
 
 export interface ShellSnapshotsOptions {
   readonly clock: Clock;
   readonly log: Logger;
-  /** Something that changes with a file; null when there is none. Default: identity, size and time of change. */
-  readonly stampOf?: (path: string) => string | null;
 }
 
-/** New with every command by design, so that no profile depends on them. */
-const PER_COMMAND_VARIABLE = /^(?:CODEX_.*|TRACEPARENT|TRACESTATE)$/;
-
-const SYSTEM_STARTUP_FILES = ["/etc/profile", "/etc/profile.d", "/etc/bash.bashrc", "/etc/bashrc"];
-const HOME_STARTUP_FILES = [".bash_profile", ".bash_login", ".profile", ".bashrc"];
+/**
+ * Variables that clients set anew for each command. A state serves all of their values, unless it turns out to depend on
+ * them; every other variable has to be the same, also so that nothing a policy keeps from a command reaches it here.
+ */
+const PER_COMMAND_VARIABLES: ReadonlySet<string> = new Set(["CODEX_TOOL_CALL_ID", "TRACEPARENT", "TRACESTATE"]);
 
 interface Entry {
   /** Null: there is none, until `retryAt`. */
@@ -48,30 +53,48 @@ interface Entry {
 export class ShellSnapshots {
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #stampOf: (path: string) => string | null;
   /** The least recently used first. */
   readonly #entries = new Map<string, Entry>();
   readonly #captures = new Map<string, number>();
+  readonly #closing = new AbortController();
 
-  constructor({ clock, log, stampOf = fileStamp }: ShellSnapshotsOptions) {
+  constructor({ clock, log }: ShellSnapshotsOptions) {
     this.#clock = clock;
     this.#log = log;
-    this.#stampOf = stampOf;
   }
 
-  /** The command to run instead; the given one where there is nothing to gain. Never rejects. */
+  /** The command to run instead; the given one where there is nothing to gain, or it takes too long. Never rejects. */
   async prepare(request: SnapshotRequest, run: RunShell): Promise<ShellCommand> {
     const { argv, env, snapshot: { shell } } = request;
-    const isLoginBash = shell.name === "bash" && argv[0] === shell.path && argv[1] === "-lc" && argv.length >= 3;
-    if (!isLoginBash || request.isTerminal) return { argv, env };
-    const snapshot = await this.#snapshotFor(request, run);
+    // A profile sees the arguments behind the script, and could do anything with them.
+    const isLoginBash = shell.name === "bash" && argv[0] === shell.path && argv[1] === "-lc" && argv.length === 3;
+    if (!isLoginBash || this.#closing.signal.aborted) return { argv, env };
+    const snapshot = await this.#withinPatience(this.#snapshotFor(request, run));
     return snapshot?.apply({ argv, env }) ?? { argv, env };
   }
 
-  #snapshotFor(request: SnapshotRequest, run: RunShell): Promise<ShellSnapshot | null> {
+  /** Gives up what is being captured. From now on commands are run as they are given. */
+  close(): void {
+    this.#closing.abort();
+    this.#entries.clear();
+  }
+
+  /** Null when it takes too long for a start, which holds up whatever is asked of its process. */
+  async #withinPatience(snapshot: Promise<ShellSnapshot | null>): Promise<ShellSnapshot | null> {
+    const { promise: tooLong, resolve } = Promise.withResolvers<null>();
+    const cancel = this.#clock.setTimer(SHELL_CAPTURE_PATIENCE_MS, () => resolve(null));
+    try {
+      return await Promise.race([snapshot, tooLong]);
+    } finally {
+      cancel();
+    }
+  }
+
+  async #snapshotFor(request: SnapshotRequest, run: RunShell): Promise<ShellSnapshot | null> {
     const place = placeOf(request);
     const key = `${place}\n${variablesOf(request.env)}`;
-    const stamps = this.#stampsFor(request.env);
+    // Before the capture: what changes while it runs is found changed by the next command.
+    const stamps = await startupStamps(request.env);
     const known = this.#entries.get(key);
     this.#entries.delete(key);
     if (known !== undefined && known.stamps === stamps && this.#clock.now() < known.retryAt) {
@@ -82,7 +105,7 @@ export class ShellSnapshots {
   }
 
   #capture(
-    { env, snapshot: { shell } }: SnapshotRequest,
+    { env, snapshot: { shell }, terminal }: SnapshotRequest,
     run: RunShell,
     { place, key, stamps }: { place: string; key: string; stamps: string },
   ): Promise<ShellSnapshot | null> {
@@ -90,14 +113,23 @@ export class ShellSnapshots {
     if (captures > MAX_CAPTURES_PER_PLACE) return Promise.resolve(null);
     remember(this.#captures, place, captures);
     const startedAt = this.#clock.now();
-    const snapshot = ShellSnapshot.capture(shell.path, env, run, this.#clock).then(
+    const snapshot = ShellSnapshot.capture({
+      shellPath: shell.path,
+      env,
+      changingVariables: Object.keys(env).filter((name) => PER_COMMAND_VARIABLES.has(name)),
+      isTerminal: terminal !== null,
+      run,
+      clock: this.#clock,
+      signal: this.#closing.signal,
+    }).then(
       (captured) => {
         this.#log.debug("shell state captured", { tookMs: Math.round(this.#clock.now() - startedAt) });
         return captured;
       },
       (error) => {
-        if (!(error instanceof CaptureError)) throw error;
-        this.#log.info("shell state not captured", { reason: error.message });
+        if (error instanceof CaptureError) this.#log.info("shell state not captured", { reason: error.message });
+        // A fault of ours: the command is not worse off for its wish.
+        else this.#log.error("cannot capture a shell state", errorFields(error));
         const retryAt = this.#clock.now() + SHELL_CAPTURE_RETRY_MS;
         if (this.#entries.get(key)?.snapshot === snapshot) this.#entries.set(key, { snapshot, stamps, retryAt });
         return null;
@@ -105,11 +137,6 @@ export class ShellSnapshots {
     );
     remember(this.#entries, key, { snapshot, stamps, retryAt: Infinity });
     return snapshot;
-  }
-
-  #stampsFor({ HOME = "/", BASH_ENV = "" }: Readonly<Record<string, string>>): string {
-    const files = [...SYSTEM_STARTUP_FILES, ...HOME_STARTUP_FILES.map((name) => `${HOME}/${name}`), BASH_ENV];
-    return files.map((path) => this.#stampOf(path) ?? "").join("\n");
   }
 }
 
@@ -122,19 +149,13 @@ function remember<Value>(map: Map<string, Value>, key: string, value: Value): vo
 }
 
 /** Everything but the environment that must be the same for two commands to share a state. */
-function placeOf({ snapshot: { scopeId, shell }, cwd, sandbox }: SnapshotRequest): string {
-  return JSON.stringify([scopeId, shell.path, cwd, sandbox ?? null]);
+function placeOf({ snapshot: { scopeId, shell }, cwd, confinement, terminal }: SnapshotRequest): string {
+  return JSON.stringify([scopeId, shell.path, cwd, confinement ?? null, terminal]);
 }
 
 function variablesOf(env: Readonly<Record<string, string>>): string {
-  return JSON.stringify(Object.entries(env).filter(([name]) => !PER_COMMAND_VARIABLE.test(name)).sort());
-}
-
-function fileStamp(path: string): string | null {
-  try {
-    const { ino, size, mtime, ctime } = Deno.statSync(path);
-    return `${ino} ${size} ${mtime?.getTime()} ${ctime?.getTime()}`;
-  } catch {
-    return null; // Missing or out of reach: the same as missing for a shell of this user.
-  }
+  const variables = Object.entries(env).map(([name, value]) =>
+    PER_COMMAND_VARIABLES.has(name) ? [name] : [name, value]
+  );
+  return JSON.stringify(variables.sort(([a], [b]) => a! < b! ? -1 : 1));
 }

@@ -42,6 +42,8 @@ export interface StartOptions {
   readonly kind: "direct" | "prepared";
   /** What is spawned, wrapper and environment included. */
   readonly request: SpawnRequest;
+  /** Finds out, once the id is taken, what is spawned instead; `request` is then what clients are shown. */
+  readonly substitute?: () => Promise<SpawnRequest>;
   readonly isSandboxed: boolean;
   readonly timeoutMs: number | null;
   readonly idleTimeoutMs: number | null;
@@ -63,11 +65,12 @@ export interface EndOutcome {
 }
 
 export class ProcessManager {
+  /** Every child of the session, those included that are no processes to clients: they end together. */
+  readonly children: SessionChildren;
   readonly #options: ProcessManagerOptions;
   readonly #clock: Clock;
   readonly #router: EventRouter;
   readonly #surroundings: ProcessSurroundings;
-  readonly #children: SessionChildren;
   readonly #processes = new Map<string, ManagedProcess>();
   /** Closed processes still remembered, with the way to cancel their forgetting. */
   readonly #forgetting = new Map<ManagedProcess, () => void>();
@@ -77,13 +80,13 @@ export class ProcessManager {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#router = new EventRouter(this.#clock);
-    this.#children = new SessionChildren(options.backend);
+    this.children = new SessionChildren(options.backend);
     this.#surroundings = {
       clock: this.#clock,
       router: this.#router,
       retainedOutputBytes: options.retainedOutputBytes ?? DEFAULT_RETAINED_OUTPUT_BYTES,
       onClosed: (process, child) => {
-        this.#children.closed(child);
+        this.children.closed(child);
         this.#rememberForAWhile(process);
       },
     };
@@ -126,7 +129,10 @@ export class ProcessManager {
     const process = new ManagedProcess(options, this.#surroundings);
     this.#processes.set(processId, process);
     try {
-      const { pid } = await this.#children.spawn(options.request, process, options);
+      const request = options.substitute === undefined ? options.request : await options.substitute();
+      // Finding out may have taken a while.
+      if (this.#hasEnded) throw sessionHasEnded();
+      const { pid } = await this.children.spawn(request, process, options);
       return { processId, pid, release: () => process.release() };
     } catch (error) {
       this.#processes.delete(processId);
@@ -199,7 +205,8 @@ export class ProcessManager {
     const survivorPids = await this.#endTrees(graceMs, sparesKept);
     // Whatever the backend could not find; and now nobody waits for what still holds a pipe.
     for (const process of ending) process.kill(reason);
-    await whenClosed(ending);
+    // A start that failed meanwhile has nobody left to close.
+    await whenClosed(ending.filter((process) => this.#processes.get(process.processId) === process));
     for (const process of ending) {
       if (process.isClosed || process.pid === null) continue;
       survivorPids.add(process.pid);
@@ -217,7 +224,7 @@ export class ProcessManager {
 
   #checkStart(options: StartOptions): void {
     const { allowDirect = true, allowPrepared = true, maxProcesses = Infinity } = this.#options;
-    if (this.#hasEnded) throw invalidRequest("session has ended");
+    if (this.#hasEnded) throw sessionHasEnded();
     if (!(options.kind === "direct" ? allowDirect : allowPrepared)) {
       throw invalidRequest(`this server does not allow ${options.kind} execution`);
     }
@@ -262,7 +269,7 @@ export class ProcessManager {
 
   async #endTrees(graceMs: number, sparesKept: boolean): Promise<Set<number>> {
     try {
-      const { survivors } = await this.#children.end({ graceMs, sparesKept });
+      const { survivors } = await this.children.end({ graceMs, sparesKept });
       return new Set(survivors);
     } catch (error) {
       // The groups are still killed after this.
@@ -270,6 +277,10 @@ export class ProcessManager {
       return new Set();
     }
   }
+}
+
+function sessionHasEnded(): DomainError {
+  return invalidRequest("session has ended");
 }
 
 /** Resolves when all processes have closed, or waiting longer is pointless. */

@@ -63,6 +63,11 @@ export class SessionChildren {
     }
   }
 
+  /** Ends one child at once, with all its descendants. */
+  async endOne(child: SpawnedProcess): Promise<void> {
+    await this.#backend.endTrees([child], { graceMs: 0 });
+  }
+
   /** Ends children with all their descendants; those to be kept only if nothing is to be spared. */
   async end(options: { readonly graceMs: number; readonly sparesKept: boolean }): Promise<EndReport> {
     const ending = [...this.#children.values()].filter((child) => !(options.sparesKept && child.keepOnSessionEnd));

@@ -16,6 +16,7 @@ import {
   Uint16,
   UnsignedInt,
 } from "./primitives.ts";
+import { shellRefusal, ShellSnapshotParam } from "./shell_snapshot.ts";
 
 // ---------------------------------------------------------------- process/start
 
@@ -67,7 +68,7 @@ const commonStartFields = {
   managedNetwork: ManagedNetwork.nullish(),
   metadata: ProcessMetadata.nullish(),
   networkProxy: z.unknown().optional(),
-  shellSnapshot: z.unknown().optional(),
+  shellSnapshot: ShellSnapshotParam.nullish(),
   timeoutMs: PositiveMs.nullish(),
   idleTimeoutMs: PositiveMs.nullish(),
   keepOnSessionEnd: z.boolean().optional(),
@@ -122,7 +123,7 @@ export interface ProcessStartRequest {
   readonly managedNetwork: z.output<typeof ManagedNetwork> | null;
   readonly metadata: z.output<typeof ProcessMetadata> | null;
   readonly networkProxy: unknown;
-  readonly shellSnapshot: unknown;
+  readonly shellSnapshot: ShellSnapshotParam | null;
   /** The child is ended when it has run this long. */
   readonly timeoutMs: number | null;
   /** The child is ended when it has written nothing for this long. */
@@ -146,6 +147,9 @@ function startRequest(params: CommonStart, command: Command, context: z.Refineme
     if (kind === "direct") context.addIssue({ code, expected: "boolean", path: ["tty"], input: undefined });
     else context.addIssue({ code, expected: "object", path: ["io"], input: undefined });
   }
+  const shellSnapshot = params.shellSnapshot ?? null;
+  const refusal = shellSnapshot === null ? null : shellRefusal(shellSnapshot, command.argv);
+  if (refusal !== null) context.addIssue({ code: "custom", path: ["shellSnapshot"], message: refusal });
   return {
     processId: params.processId,
     kind,
@@ -160,7 +164,7 @@ function startRequest(params: CommonStart, command: Command, context: z.Refineme
     managedNetwork: params.managedNetwork ?? null,
     metadata: params.metadata ?? null,
     networkProxy: params.networkProxy ?? null,
-    shellSnapshot: params.shellSnapshot ?? null,
+    shellSnapshot,
     timeoutMs: params.timeoutMs ?? null,
     idleTimeoutMs: params.idleTimeoutMs ?? null,
     keepOnSessionEnd: params.keepOnSessionEnd ?? null,

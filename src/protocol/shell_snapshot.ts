@@ -14,11 +14,15 @@ export const ShellSnapshotParam = z.object({
     { error: `shell snapshot scope must be non-empty and at most ${MAX_SNAPSHOT_SCOPE_BYTES} bytes` },
   ),
   shell: z.object({
-    name: z.string().refine((name) => SHELL_NAMES.includes(name), {
-      error: ({ input }) => `shell snapshots are unsupported for shell \`${input}\``,
-    }),
+    name: z.string(),
     /** Must be the program of the command, or there is nothing to reuse. */
     path: z.string(),
   }),
 });
 export type ShellSnapshotParam = z.output<typeof ShellSnapshotParam>;
+
+/** The reference's refusal of a shell it has never heard of; null when there is none, or the command is another's. */
+export function shellRefusal({ shell: { name, path } }: ShellSnapshotParam, argv: readonly string[]): string | null {
+  if (argv[0] !== path || SHELL_NAMES.includes(name)) return null;
+  return `shell snapshots are unsupported for shell \`${name}\``;
+}

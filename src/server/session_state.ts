@@ -1,4 +1,4 @@
-/** What one session owns: its processes, and the way of their events to the connection that holds it. */
+/** What one session owns: its processes, the shell states they start from, and the way of their events to the connection that holds it. */
 
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../log.ts";
@@ -8,6 +8,7 @@ import type { Outlet, SessionResources } from "./connection.ts";
 import type { KeptProcesses } from "./kept_processes.ts";
 import { ProcessOutlet } from "./process_outlet.ts";
 import type { Sandboxing } from "./sandboxing.ts";
+import { SessionShells } from "./session_shells.ts";
 import type { SessionEndReason } from "./sessions.ts";
 
 /** How processes may be run, the same for all sessions of a server. */
@@ -29,6 +30,7 @@ export interface ProcessSettings {
 
 export class SessionState implements SessionResources {
   readonly processes: ProcessManager;
+  readonly shells: SessionShells;
   readonly settings: ProcessSettings;
   readonly kept: KeptProcesses;
 
@@ -45,6 +47,7 @@ export class SessionState implements SessionResources {
       allowDirect: settings.allowDirect,
       allowPrepared: settings.allowPrepared,
     });
+    this.shells = new SessionShells({ children: this.processes.children, clock, log });
   }
 
   setOutlet(outlet: Outlet | null): void {
@@ -63,6 +66,7 @@ export class SessionState implements SessionResources {
   }
 
   async end(reason: SessionEndReason, graceMs: number): Promise<void> {
+    await this.shells.close();
     const { kept } = await this.processes.endAll(reason, graceMs);
     if (kept.length > 0) this.kept.add(this.processes);
   }

@@ -3,6 +3,7 @@ import { systemClock } from "../../src/clock.ts";
 import { runShellOn } from "../../src/environment/backend_shell.ts";
 import {
   MAX_CAPTURES_PER_PLACE,
+  SHELL_CAPTURE_PATIENCE_MS,
   SHELL_CAPTURE_RETRY_MS,
   SHELL_CAPTURE_TIMEOUT_MS,
 } from "../../src/environment/limits.ts";
@@ -14,9 +15,11 @@ import {
 } from "../../src/environment/shell_snapshot.ts";
 import { createLogger } from "../../src/log.ts";
 import { PosixBackend } from "../../src/process/posix_backend.ts";
+import { SessionChildren } from "../../src/process/session_children.ts";
 import { FileTree } from "../support/file_tree.ts";
 import { Gate } from "../support/gate.ts";
 import { ManualClock } from "../support/manual_clock.ts";
+import { until } from "../support/until.ts";
 
 const BASH = "/bin/bash";
 const hasBash = isExecutable(BASH);
@@ -90,15 +93,15 @@ class Home implements AsyncDisposable {
 
   request(
     script: string,
-    fields: Partial<SnapshotRequest> & { scopeId?: string; args?: string[] } = {},
+    fields: Partial<SnapshotRequest> & { scopeId?: string } = {},
   ): SnapshotRequest {
-    const { scopeId = "scope", args = [], ...rest } = fields;
+    const { scopeId = "scope", ...rest } = fields;
     return {
-      argv: [BASH, "-lc", script, ...args],
+      argv: [BASH, "-lc", script],
       env: this.env,
       cwd: this.tree.path("work"),
-      sandbox: null,
-      isTerminal: false,
+      confinement: null,
+      terminal: null,
       snapshot: { scopeId, shell: { name: "bash", path: BASH } },
       ...rest,
     };
@@ -183,24 +186,26 @@ bashTest("ShellSnapshots gives a command everything that a profile leaves behind
 
 bashTest("ShellSnapshots changes nothing about how a command is called and how it ends", async () => {
   await using home = await Home.make("export X=1");
-  const table: [string, string[]?][] = [
-    ["exit 7"],
-    ["false"],
-    [""],
-    ["# only a comment"],
-    ["echo $LINENO\n\nnope\necho $LINENO >&2"],
-    ["f() {\n nope\n}\nf"],
-    ["echo ok\nif"],
-    ['echo "[$0] [$1] [$@] $#"', ["zero", "one", "two words"]],
-    ["kill -TERM $$"],
-    ["cat; echo $?"],
-    ["cat <<END\n$X\nEND"],
-    ["env | grep -c exec_server || compgen -v | grep exec_server || echo none"],
-    ["ls /proc/self/fd | wc -l"],
-    ["echo $BASH_ENV; shopt login_shell; echo $SHLVL"],
+  const scripts = [
+    "exit 7",
+    "false",
+    "",
+    "# only a comment",
+    "echo $?; echo $LINENO\n\nnope\necho $LINENO >&2",
+    "f() {\n nope\n}\nf",
+    "echo ok\nif",
+    'echo "[$0] [$1] [$@] $#"',
+    "kill -TERM $$",
+    "cat; echo $?",
+    "cat <<END\n$X\nEND",
+    "set -e; false; echo not reached",
+    "trap 'echo bye' EXIT; exit 3",
+    "env | grep -c exec_server || compgen -v | grep exec_server || echo none",
+    "ls /proc/self/fd | wc -l",
+    "echo $BASH_ENV; shopt login_shell; echo $SHLVL",
   ];
-  for (const [script, args = []] of table) {
-    const { plain, fast } = await home.both(script, { args });
+  for (const script of scripts) {
+    const { plain, fast } = await home.both(script);
     assert.deepEqual(fast, plain, script);
   }
 });
@@ -239,14 +244,48 @@ bashTest("ShellSnapshots leaves the variables of each command alone", async () =
   for (const id of ["first", "second"]) {
     assert.equal((await home.both(script, { env: env(id) })).fast.stdout, `${id} 1\n`);
   }
-  assert.equal((await home.both(script)).fast.stdout, "1\n", "nothing stays of another command");
   assert.equal(home.captures, 2, "one capture and its proof serve all");
+  assert.equal((await home.both(script)).fast.stdout, "1\n", "nothing stays of another command");
+});
+
+bashTest("ShellSnapshots runs the profile when that looks at what is new with each command", async () => {
+  await using home = await Home.make('export LABEL="call $CODEX_TOOL_CALL_ID"');
+  assert.equal(await home.isPlain("x", { env: { ...home.env, CODEX_TOOL_CALL_ID: "one" } }), true);
+  assert.match(home.logLines.join(""), /looks at what is new with each command/);
+});
+
+bashTest("ShellSnapshots gives a command no variable that was meant for another", async () => {
+  await using home = await Home.make('export COPIED="$SECRET"');
+  const withSecret = await home.both("echo [$COPIED]", { env: { ...home.env, SECRET: "s3cret" } });
+  assert.equal(withSecret.fast.stdout, "[s3cret]\n");
+  assert.equal((await home.both("echo [$COPIED]")).fast.stdout, "[]\n");
+});
+
+bashTest("ShellSnapshots restores options that end a shell, and where a profile has been", async () => {
+  await using home = await Home.make(String.raw`
+    cd /usr; cd /usr/bin
+    enable -n kill
+    complete -W "a b" greet
+    odd-name() { echo odd; }
+    ns::name.x() { local v="$1
+      two lines"; echo "$v"; }
+    declare -x MULTI=$'first\nsecond\r\nthird\t\'end'
+    set -eu
+  `);
+  const script = String.raw`
+    echo "$- $OLDPWD $PWD"; cd - ; type -t kill; complete -p greet; odd-name; ns::name.x 1
+    declare -p MULTI; echo $(false) survives; false; echo not reached
+  `;
+  const { plain, fast } = await home.both(script);
+  assert.deepEqual(fast, plain);
+  assert.equal(fast.code, 1);
+  assert.match(fast.stdout, /^\S*e\S*u\S* \/usr \/usr\/bin\n\/usr\nfile\n[^]*survives\n$/);
 });
 
 bashTest("ShellSnapshots runs the profile for a command whose own variables it would have changed", async () => {
-  await using home = await Home.make('export CODEX_LEVEL="$CODEX_LEVEL+"');
+  await using home = await Home.make('export TRACESTATE="$TRACESTATE+"');
   assert.equal(await home.isPlain("x"), false);
-  assert.equal(await home.isPlain("x", { env: { ...home.env, CODEX_LEVEL: "own" } }), true);
+  assert.equal(await home.isPlain("x", { env: { ...home.env, TRACESTATE: "own" } }), true);
 });
 
 bashTest("ShellSnapshots does what BASH_ENV says once, behind the profile", async () => {
@@ -269,7 +308,8 @@ bashTest("ShellSnapshots shares a state only within a scope, a directory, a sand
   const others: Parameters<Home["request"]>[1][] = [
     { scopeId: "other" },
     { cwd: "/" },
-    { sandbox: { permissions: 1 } },
+    { confinement: { permissions: 1 } },
+    { terminal: { rows: 24, cols: 80 } },
     { env: { ...home.env, TERM: "xterm" } },
   ];
   for (const [at, fields] of others.entries()) {
@@ -302,11 +342,11 @@ bashTest("ShellSnapshots leaves other shells, other ways of calling and terminal
   assert.equal(await home.isPlain("x", { argv: [BASH, "-c", "x"] }), true);
   assert.equal(await home.isPlain("x", { argv: [BASH, "-lc"] }), true);
   assert.equal(await home.isPlain("x", { argv: [BASH, "-l", "-c", "x"] }), true);
+  assert.equal(await home.isPlain("x", { argv: [BASH, "-lc", "x", "zero", "one"] }), true, "a profile sees arguments");
   assert.equal(await home.isPlain("x", { argv: ["/bin/echo", "-lc", "x"] }), true);
   assert.equal(await home.isPlain("x", other("bash", "/usr/bin/bash")), true);
   assert.equal(await home.isPlain("x", other("sh", BASH)), true);
   assert.equal(await home.isPlain("x", other("zsh", BASH)), true);
-  assert.equal(await home.isPlain("x", { isTerminal: true }), true);
   assert.equal(home.captures, 0);
 });
 
@@ -317,6 +357,14 @@ bashTest("ShellSnapshots runs commands as they are where a state cannot be had o
     ["exec >/dev/null", "did not tell"],
     ["trap 'echo bye' EXIT", "sets traps"],
     ["trap 'echo usr' USR1", "sets traps"],
+    ["exec 2>/dev/null", "changes descriptors"],
+    ["exec 7>$HOME/log", "changes descriptors"],
+    ["set -- one two", "arguments"],
+    ["pushd /usr >/dev/null", "arguments"],
+    ["export SHELLOPTS", "own variables"],
+    ["return 3", ""],
+    ["nonsense", ""],
+    ["set -e; false", "did not tell"],
     ["printf -v BIG '%*s' 600000 ''", "more than"],
     ["head -c 5000000 /dev/zero", "more than"],
     ["printf '\\377'", ""],
@@ -341,15 +389,54 @@ bashTest("ShellSnapshots gives up on a profile that takes too long, and does not
     await up.readAll();
     home.clock.advance(SHELL_CAPTURE_TIMEOUT_MS);
     assert.equal(await plain, true);
+    await until(() => home.logLines.length > 0, () => "the capture is not given up");
+    assert.match(home.logLines.splice(0).join(""), /takes too long/);
   };
   await giveUp();
-  assert.match(home.logLines.join(""), /takes too long/);
   home.clock.advance(SHELL_CAPTURE_RETRY_MS - 1);
   assert.equal(await home.isPlain("true"), true);
   assert.equal(home.captures, 1);
   home.clock.advance(1);
   await giveUp();
   assert.equal(home.captures, 2, "later it is tried again");
+});
+
+bashTest("ShellSnapshots lets commands go ahead of a slow profile, and gives it up when it is closed", async () => {
+  await using home = await Home.make('echo up > "$HOME/up"; read line < "$HOME/never"');
+  const up = await Gate.make(home.tree.root, "up");
+  await Gate.make(home.tree.root, "never");
+  const impatient = home.isPlain("x");
+  await up.readAll();
+  home.clock.advance(SHELL_CAPTURE_PATIENCE_MS);
+  assert.equal(await impatient, true);
+  assert.deepEqual(home.logLines, [], "the capture goes on");
+  const patient = home.isPlain("x");
+  home.snapshots.close();
+  assert.equal(await patient, true);
+  assert.match(home.logLines.join(""), /session has ended/);
+  assert.equal(await home.isPlain("x"), true);
+  assert.equal(home.captures, 1);
+});
+
+bashTest("ShellSnapshots uses the state of a slow profile once it is there", async () => {
+  await using home = await Home.make('echo up > "$HOME/up"; read line < "$HOME/slow"');
+  const up = await Gate.make(home.tree.root, "up");
+  const slow = await Gate.make(home.tree.root, "slow");
+  const impatient = home.isPlain("x");
+  await up.readAll();
+  home.clock.advance(SHELL_CAPTURE_PATIENCE_MS);
+  assert.equal(await impatient, true);
+  const second = home.isPlain("x");
+  await slow.open();
+  assert.equal(await second, false);
+});
+
+bashTest("ShellSnapshots runs a command as it is when the state would not fit in beside it", async () => {
+  await using home = await Home.make("export X=1");
+  assert.equal(await home.isPlain("true"), false);
+  assert.equal(await home.isPlain(`: ${"x".repeat(120_000)}`), true);
+  const large = Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`LARGE${at}`, "x".repeat(100_000)]));
+  assert.equal(await home.isPlain("true", { env: { ...home.env, ...large } }), true);
 });
 
 bashTest("ShellSnapshots stops capturing for a client whose environment is new each time", async () => {
@@ -375,7 +462,7 @@ bashTest("runShellOn() captures on a process backend, whatever helpers a profile
     clock: systemClock,
     log: createLogger({ level: "error", format: "text", write: () => {} }),
   });
-  const run = runShellOn(backend, ({ argv, env }) => ({
+  const run = runShellOn(new SessionChildren(backend), ({ argv, env }) => ({
     argv,
     env,
     arg0: null,

@@ -3,8 +3,17 @@
 import assert from "node:assert/strict";
 import { DomainError, internalError } from "../../src/errors.ts";
 import { CLOSED_RETENTION_MS, MAX_QUEUED_INPUT_BYTES } from "../../src/process/limits.ts";
+import type { StartOptions } from "../../src/process/manager.ts";
 import { settled } from "../support/fake_backend.ts";
-import { PIPE_WITH_INPUT, ProcessSession, RecordingSink, refuses, TERMINAL } from "../support/process_session.ts";
+import {
+  PIPE,
+  PIPE_WITH_INPUT,
+  ProcessSession,
+  RecordingSink,
+  refuses,
+  startOptions,
+  TERMINAL,
+} from "../support/process_session.ts";
 
 const SIGINT = 2;
 const SIGKILL = 9;
@@ -111,6 +120,30 @@ Deno.test("waits on a process whose start fails learn that there is none", async
   await refuses(() => read, "unknown process id p");
   await refuses(() => wait, "unknown process id p");
   assert.equal(session.clock.pending, 0);
+});
+
+Deno.test("start() spawns what was found out to be spawned, and shows what was asked for", async () => {
+  const session = new ProcessSession();
+  const substitute = { argv: ["other", "words"], arg0: null, cwd: "/", env: { A: "1" }, io: PIPE };
+  const child = await session.start({ substitute: () => Promise.resolve(substitute) });
+  assert.deepEqual(child.request, substitute);
+  assert.deepEqual(session.manager.list().map(({ argv }) => argv), [["program"]]);
+});
+
+Deno.test("start() takes the id before anything is found out, and spawns nothing once the session has ended", async () => {
+  const session = new ProcessSession();
+  const found = Promise.withResolvers<StartOptions["request"]>();
+  let asked = 0;
+  const substitute = () => (asked++, found.promise);
+  const starting = session.manager.start(startOptions({ substitute }));
+  await refuses(() => session.manager.start(startOptions({ substitute })), "process p already exists");
+  assert.equal(asked, 1);
+
+  const ending = session.manager.endAll("sessionExpired", 0);
+  found.resolve(startOptions().request);
+  await refuses(() => starting, "session has ended");
+  assert.deepEqual(await ending, { kept: [], survivorPids: [] });
+  assert.deepEqual(session.backend.children, []);
 });
 
 // ---------------------------------------------------------------- read

@@ -2,6 +2,7 @@
 
 import { childEnv } from "../../launch/child_env.ts";
 import { toFileUri } from "../../path_uri.ts";
+import type { SpawnRequest } from "../../process/backend.ts";
 import type { ProcessInfo, ProcessStatus } from "../../process/process_views.ts";
 import { METHODS } from "../../protocol/methods.ts";
 import type {
@@ -95,24 +96,26 @@ export function bindProcessMethods(table: MethodTable<Context>): void {
 }
 
 async function start(params: ProcessStartRequest, context: Context): Promise<ProcessStartResult> {
-  const { processes, settings } = context.resources;
-  const command = {
-    argv: params.argv,
-    arg0: params.arg0,
-    cwd: params.cwd.native,
-    env: params.kind === "prepared" ? params.env : childEnv(params, settings.serverEnv),
+  const { processes, settings, shells } = context.resources;
+  const { arg0, io, sandbox, enforceManagedNetwork, shellSnapshot: snapshot } = params;
+  const isSandboxed = sandbox !== null;
+  const sandboxing = isSandboxed ? await settings.sandboxing() : null;
+  const withCommand = (command: { argv: readonly string[]; env: Readonly<Record<string, string>> }): SpawnRequest => {
+    const request = { ...command, arg0, cwd: params.cwd.native, io };
+    const confinement = sandboxing?.confineCommand(sandbox, { ...request, enforceManagedNetwork }) ?? null;
+    return confinement === null ? request : { ...request, confinement };
   };
-  const isSandboxed = params.sandbox !== null;
-  const confinement = isSandboxed
-    ? (await settings.sandboxing()).confineCommand(params.sandbox, {
-      ...command,
-      enforceManagedNetwork: params.enforceManagedNetwork,
-    })
-    : null;
+  const env = params.kind === "prepared" ? params.env : childEnv(params, settings.serverEnv);
+  const request = withCommand({ argv: params.argv, env });
+  const confinement = [sandbox, enforceManagedNetwork];
   const started = await processes.start({
     processId: params.processId,
     kind: params.kind,
-    request: { ...command, io: params.io, ...(confinement === null ? {} : { confinement }) },
+    request,
+    // What is prepared starts exactly as it is given.
+    ...(snapshot === null || params.kind === "prepared"
+      ? {}
+      : { substitute: () => shells.substitute({ snapshot, request, withCommand, confinement }) }),
     isSandboxed,
     timeoutMs: params.timeoutMs,
     idleTimeoutMs: params.idleTimeoutMs,
