@@ -2,9 +2,9 @@
  * The state of a bash: how it is written out, read, and what brings a fresh shell into it.
  *
  * Everything a login profile can leave behind that a later command can see: variables, functions, aliases, options,
- * completions, switched-off builtins, limits, the file mode mask and the working directory. Traps, descriptors, arguments
- * and terminal settings are told but not restored: they were made for one shell, and a profile that has any of them is
- * left to run.
+ * completions, switched-off builtins, limits, the file mode mask and the working directory. Traps, jobs, descriptors,
+ * arguments and terminal settings are told but not restored: they were made for one shell, and a profile that has any of
+ * them is left to run.
  */
 
 import { decodeUtf8 } from "./local_files.ts";
@@ -32,7 +32,7 @@ export interface BashState {
   readonly variables: ReadonlyMap<string, string>;
   /** Attributes of the shell's own variables, whose values are not part of the state. */
   readonly ownAttributes: ReadonlyMap<string, string>;
-  /** What belongs to the one shell: its arguments, directories it would go back to, descriptors, terminal settings. */
+  /** What belongs to the one shell: arguments, directories to go back to, jobs, descriptors, terminal settings. */
   readonly surroundings: string;
 }
 
@@ -67,6 +67,7 @@ const SECTIONS = [
 /** Where the system has no `/proc` the pattern stands for itself, and descriptors are not compared. */
 const SURROUNDINGS = [
   `\\builtin printf '%q ' "$0" "$@" "\${#DIRSTACK[@]}"`,
+  "\\builtin jobs -pr",
   "\\builtin set +f",
   "\\builtin command -p readlink /proc/$$/fd/*",
   "if [[ -t 0 ]]; then \\builtin command -p stty -g; fi",
@@ -155,7 +156,7 @@ function parseVariables(declarations: readonly string[]): Pick<BashState, "varia
   return { variables, ownAttributes };
 }
 
-/** Whether a command can tell the two apart. */
+/** Whether no command could tell the two apart. */
 export function sameState(a: BashState, b: BashState): boolean {
   return JSON.stringify(comparable(a)) === JSON.stringify(comparable(b));
 }
@@ -177,7 +178,9 @@ export interface Restoration {
 /** What brings a fresh shell from the one state to the other; or why there is nothing that could. */
 export function restoration(before: BashState, after: BashState): Restoration | string {
   if (before.traps !== after.traps) return "the profile sets traps";
-  if (before.surroundings !== after.surroundings) return "the profile changes descriptors, arguments or the terminal";
+  if (before.surroundings !== after.surroundings) {
+    return "the profile has jobs, or changes descriptors, arguments or the terminal";
+  }
   const hasOther = (name: string, attributes: string): boolean =>
     (after.ownAttributes.get(name) ?? attributes) !== attributes;
   if ([...before.ownAttributes].some(([name, attributes]) => name !== "_" && hasOther(name, attributes))) {

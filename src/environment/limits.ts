@@ -53,8 +53,11 @@ export const MAX_YAML_ALIASES = 64;
 
 // ---------------------------------------------------------------- shellSnapshot
 
-/** Kept states of one session. Agents work in one or two directories per thread. */
-export const MAX_SHELL_SNAPSHOTS = 16;
+/**
+ * Kept states of one session: agents work in one or two directories per thread, some of them in dozens of threads. An
+ * ordinary state has some ten kilobytes.
+ */
+export const MAX_SHELL_SNAPSHOTS = 64;
 /**
  * What restores one state. It travels in the environment of every command, where the kernel allows two megabytes in all;
  * the largest version managers define some 200 KiB of functions.
@@ -74,7 +77,7 @@ export const SHELL_CAPTURE_TIMEOUT_MS = 10_000;
  * How long a start waits for the state. Requests about its process and writes of files stand behind it; a profile that
  * takes longer is run as it is until its state is there.
  */
-export const SHELL_CAPTURE_PATIENCE_MS = 2_000;
+export const SHELL_CAPTURE_PATIENCE_MS = 5_000;
 /** How long a state that could not be had is not asked for again. */
 export const SHELL_CAPTURE_RETRY_MS = 60_000;
 /** Captures for one scope, shell and directory: a client whose environment is new each time never gains by them. */

@@ -456,7 +456,7 @@ bashTest("ShellSnapshots keeps a large state", async () => {
 });
 
 bashTest("runShellOn() captures on a process backend, whatever helpers a profile leaves running", async () => {
-  await using home = await Home.make("export X=1\nsleep 60 &\nexport HELPER=$!");
+  await using home = await Home.make("export X=1\nexport HELPER=$(sleep 60 >&2 & echo $!)");
   const backend = new PosixBackend();
   const snapshots = new ShellSnapshots({
     clock: systemClock,

@@ -218,15 +218,21 @@ snapshotTest("a command whose profile hangs starts all the same, and can be ende
   assert.equal((await running).exitCode, 137);
 });
 
-snapshotTest("shells of captures and what they started end with their session", async () => {
-  await using scene = await Scene.open('sh -c "read line < $HOME/never" & export HELPER=$!', {
-    args: ["--detached-session-ttl-ms", "50"],
-  });
+snapshotTest("what a profile leaves running serves the commands of the session, and ends with it", async () => {
+  const profile = `${NOTE_RUN}; export HELPER=$(sh -c "read line < $HOME/never" >&2 & echo $!)`;
+  await using scene = await Scene.open(profile, { args: ["--detached-session-ttl-ms", "50"] });
   const never = await Gate.make(scene.home.root, "never");
-  assert.match((await scene.run("kill -0 $HELPER && echo alive")).output, /alive/);
-  assert.equal(processesMarked(never.path).length, 1);
+  for (let turn = 0; turn < 2; turn++) assert.match((await scene.run("kill -0 $HELPER && echo alive")).output, /alive/);
+  assert.deepEqual([scene.runs, processesMarked(never.path).length], [1, 1]);
   await scene.client.close();
   await until(() => processesMarked(never.path).length === 0, () => JSON.stringify(processesMarked(never.path)));
+});
+
+snapshotTest("a profile with jobs runs for every command, which has them", async () => {
+  await using scene = await Scene.open(`${NOTE_RUN}; sh -c "read line < $HOME/never" >/dev/null 2>&1 &`);
+  await Gate.make(scene.home.root, "never");
+  for (let turn = 0; turn < 2; turn++) assert.equal((await scene.run("jobs -pr | wc -l")).output, "1\n");
+  assert.equal(scene.runs, 3, "a capture in vain, and two commands");
 });
 
 for (const [end, signal] of [["its session", null], ["a server that is killed", "SIGKILL"]] as const) {
