@@ -1,7 +1,8 @@
 /**
  * The one logger type. It is passed in, never imported as a global, and writes to a sink it is given.
  *
- * Fields are for facts (ids, counts, durations); payload bytes, environment values and credentials never go in.
+ * Fields are for facts (ids, counts, durations); payload bytes, environment values and credentials never go in. Peers
+ * choose some of the strings, so every one has a bound, and none can break a line.
  */
 
 export type LogLevel = "error" | "warn" | "info" | "debug";
@@ -10,11 +11,16 @@ export type LogFields = Readonly<Record<string, string | number | boolean | null
 
 export const LOG_LEVELS: readonly LogLevel[] = ["error", "warn", "info", "debug"];
 
+/** Longest text of one field: a stack of some thirty frames. More than that is a peer's doing. */
+export const MAX_FIELD_CHARS = 4096;
+
 export interface Logger {
   error(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
   debug(message: string, fields?: LogFields): void;
+  /** Whether lines of this level are written: asked before fields are put together that would be dropped. */
+  prints(level: LogLevel): boolean;
   /** A logger that adds these fields to every line. */
   with(fields: LogFields): Logger;
 }
@@ -31,9 +37,10 @@ export function createLogger(options: LoggerOptions, base: LogFields = {}): Logg
   const now = options.now ?? (() => new Date());
   const encode = options.format === "json" ? encodeJson : encodeText;
 
+  const prints = (level: LogLevel): boolean => LOG_LEVELS.indexOf(level) <= threshold;
   const emit = (level: LogLevel, message: string, fields: LogFields): void => {
-    if (LOG_LEVELS.indexOf(level) > threshold) return;
-    options.write(encode(now(), level, message, { ...base, ...fields }) + "\n");
+    if (!prints(level)) return;
+    options.write(encode(now(), level, message, bounded({ ...base, ...fields })) + "\n");
   };
 
   return {
@@ -41,6 +48,7 @@ export function createLogger(options: LoggerOptions, base: LogFields = {}): Logg
     warn: (message, fields = {}) => emit("warn", message, fields),
     info: (message, fields = {}) => emit("info", message, fields),
     debug: (message, fields = {}) => emit("debug", message, fields),
+    prints,
     with: (fields) => createLogger(options, { ...base, ...fields }),
   };
 }
@@ -55,6 +63,18 @@ export function errorFields(error: unknown): LogFields {
   if (!(error instanceof Error)) return { error: String(error) };
   const cause = error.cause === undefined ? undefined : String(error.cause);
   return { error: `${error.name}: ${error.message}`, stack: error.stack, cause };
+}
+
+function bounded(fields: Record<string, LogFields[string]>): LogFields {
+  for (const [name, value] of Object.entries(fields)) {
+    if (typeof value === "string") fields[name] = shortened(value, MAX_FIELD_CHARS);
+  }
+  return fields;
+}
+
+/** At most this many characters of a text, with a mark where it was cut. */
+export function shortened(text: string, maxChars: number): string {
+  return text.length <= maxChars ? text : `${text.slice(0, maxChars - 1)}…`;
 }
 
 function encodeJson(time: Date, level: LogLevel, message: string, fields: LogFields): string {

@@ -9,6 +9,7 @@
 
 import type { Clock } from "../clock.ts";
 import { invalidRequest } from "../errors.ts";
+import type { Logger } from "../log.ts";
 import type { SignalName, TerminateMode, WriteStatus } from "../protocol/process.ts";
 import type { ExitStatus, OutputStream, SpawnedProcess, SpawnRequest } from "./backend.ts";
 import { type DeadlineOptions, Deadlines } from "./deadlines.ts";
@@ -37,6 +38,8 @@ export interface ManagedProcessOptions extends DeadlineOptions {
   /** Its exit is then examined for signs of a refusal by the sandbox. */
   readonly isSandboxed: boolean;
   readonly keepOnSessionEnd: boolean;
+  /** Hears of its start and its end. Names the process and whoever asked for it. */
+  readonly log: Logger;
 }
 
 /** What a process shares with the others of its session. */
@@ -74,6 +77,7 @@ export class ManagedProcess implements ChildObserver {
   readonly keepOnSessionEnd: boolean;
   readonly #request: SpawnRequest;
   readonly #isSandboxed: boolean;
+  readonly #log: Logger;
   readonly #surroundings: ProcessSurroundings;
   readonly #createdAtMs: number;
   readonly #journal: EventJournal;
@@ -94,6 +98,7 @@ export class ManagedProcess implements ChildObserver {
     this.keepOnSessionEnd = options.keepOnSessionEnd;
     this.#request = options.request;
     this.#isSandboxed = options.isSandboxed;
+    this.#log = options.log;
     this.#surroundings = surroundings;
     this.#createdAtMs = clock.now();
     this.#journal = new EventJournal({ processId: this.processId, router, retainedOutputBytes });
@@ -128,6 +133,8 @@ export class ManagedProcess implements ChildObserver {
     this.#deadlines.start();
     for (const action of this.#onceRunning) action(this.#running);
     this.#onceRunning = [];
+    if (!this.#log.prints("debug")) return;
+    this.#log.debug("process started", { pid: child.pid, tty: io.type === "pty", sandboxed: this.#isSandboxed });
   }
 
   /** There will be no child. Whoever waited for it learns that it never was. */
@@ -298,8 +305,14 @@ export class ManagedProcess implements ChildObserver {
     const sandboxDenied = this.#isSandboxed && looksDenied(exitCode, this.#journal.retainedOutput);
     this.#exit = { exitCode, sandboxDenied, end: this.#started.ending.describe(status) };
     this.#journal.exited(this.#exit);
+    if (this.#log.prints("debug")) this.#logExit(this.#exit);
     this.#closeIfDone();
     this.#watchers.notify();
+  }
+
+  #logExit({ exitCode, sandboxDenied, end }: ProcessExit): void {
+    const { pid, ageMs } = this.info();
+    this.#log.debug("process exited", { pid, exitCode, reason: end.reason, signal: end.signal, sandboxDenied, ageMs });
   }
 
   #closeIfDone(): void {

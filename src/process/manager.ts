@@ -48,6 +48,8 @@ export interface StartOptions {
   readonly timeoutMs: number | null;
   readonly idleTimeoutMs: number | null;
   readonly keepOnSessionEnd: boolean;
+  /** For lines about this process; names it and whoever asked for it. */
+  readonly log?: Logger;
 }
 
 export interface StartedProcess {
@@ -126,7 +128,8 @@ export class ProcessManager {
   async start(options: StartOptions): Promise<StartedProcess> {
     this.#checkStart(options);
     const { processId } = options;
-    const process = new ManagedProcess(options, this.#surroundings);
+    const log = options.log ?? this.#options.log.with({ process: processId });
+    const process = new ManagedProcess({ ...options, log }, this.#surroundings);
     this.#processes.set(processId, process);
     try {
       const request = options.substitute === undefined ? options.request : await options.substitute();
@@ -137,7 +140,7 @@ export class ProcessManager {
     } catch (error) {
       this.#processes.delete(processId);
       process.failedToStart();
-      const failure = error instanceof DomainError ? error : this.#unexpectedStartFailure(error);
+      const failure = error instanceof DomainError ? error : unexpectedStartFailure(error, log);
       this.#router.sink?.event({ type: "failed", processId, message: failure.message });
       throw failure;
     }
@@ -234,11 +237,6 @@ export class ProcessManager {
     }
   }
 
-  #unexpectedStartFailure(error: unknown): DomainError {
-    this.#options.log.error("cannot start a process", errorFields(error));
-    return internalError("the process could not be started; the server's log has the details", error);
-  }
-
   #get(processId: string): ManagedProcess {
     const process = this.#processes.get(processId);
     if (process === undefined) throw unknownProcess(processId);
@@ -281,6 +279,11 @@ export class ProcessManager {
 
 function sessionHasEnded(): DomainError {
   return invalidRequest("session has ended");
+}
+
+function unexpectedStartFailure(error: unknown, log: Logger): DomainError {
+  log.error("cannot start a process", errorFields(error));
+  return internalError("the process could not be started; the server's log has the details", error);
 }
 
 /** Resolves when all processes have closed, or waiting longer is pointless. */

@@ -7,18 +7,13 @@
 
 import type { AsciiParts } from "./link.ts";
 import { endOfString, parseStrictJson, StrictJsonError } from "./strict_json.ts";
+import type { TraceContext } from "./trace_context.ts";
 
 /** The JSON text of a request id: `7`, `9007199254740993` or `"abc"`. */
 export type RequestId = string & { readonly __brand: "RequestId" };
 
 /** The id of answers to messages whose own id is not known. */
 export const NO_REQUEST_ID = "-1" as RequestId;
-
-/** W3C trace context a client may attach to a request. */
-export interface TraceContext {
-  readonly traceparent?: string | null;
-  readonly tracestate?: string | null;
-}
 
 export interface WireError {
   readonly code: number;

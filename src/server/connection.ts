@@ -6,8 +6,8 @@
  */
 
 import type { Clock } from "../clock.ts";
-import { DomainError, invalidRequest, methodNotFound } from "../errors.ts";
-import { errorFields, type Logger } from "../log.ts";
+import { invalidRequest, methodNotFound } from "../errors.ts";
+import type { LogFields, Logger } from "../log.ts";
 import { InitializeParams, type InitializeResult } from "../protocol/handshake.ts";
 import type { EnvironmentInfo } from "../protocol/environment.ts";
 import { MAX_REQUEST_BYTES_IN_FLIGHT, MAX_REQUESTS_IN_FLIGHT, MAX_WAITING_REQUESTS } from "../protocol/limits.ts";
@@ -26,7 +26,8 @@ import type { InboundMessage, Link, LinkEnd, OutboundMessage } from "../rpc/link
 import { decodeParams, type MethodTable, type PreparedCall } from "../rpc/method_table.ts";
 import { OutboundQueue } from "../rpc/outbound_queue.ts";
 import { Scheduler } from "../rpc/scheduler.ts";
-import { isUnexpected, toWireError } from "../rpc/wire_error.ts";
+import { toWireError } from "../rpc/wire_error.ts";
+import { Call, type CallSurroundings } from "./call.ts";
 import { afterInitialize, afterNotification, type GateState, refusal } from "./gate.ts";
 import type { Session, SessionHolder, SessionRegistry } from "./sessions.ts";
 
@@ -65,7 +66,10 @@ export interface CallContext<Resources> {
   readonly outlet: Outlet;
   /** Aborted when the connection ends: nobody is left to answer. */
   readonly signal: AbortSignal;
+  /** Its lines carry the connection, the request, the client's trace and the labels set so far. */
   readonly log: Logger;
+  /** Adds to every line about this request what it is about. */
+  label(fields: LogFields): void;
   /** Runs right behind the queuing of this request's answer, so that what it sends arrives after the answer. */
   afterReply(action: () => void): void;
 }
@@ -101,6 +105,8 @@ export class Connection<Resources extends SessionResources> implements SessionHo
   #gate: GateState = "new";
   #session: Session<Resources> | null = null;
   #outlet: Outlet | null = null;
+  /** What calls share, once there is a session to call in. */
+  #surroundings: CallSurroundings<Resources> | null = null;
   #isEnding = false;
 
   constructor(options: ConnectionOptions<Resources>) {
@@ -179,74 +185,73 @@ export class Connection<Resources extends SessionResources> implements SessionHo
   }
 
   #request(message: Message & { type: "request" }, bytes: number): void {
-    const { id, method } = message;
+    const { method } = message;
+    const call = new Call(message, this.#log, this.#surroundings);
     try {
       if (method === "initialize") {
-        this.#initialize(id, message.params);
+        this.#initialize(call, message.params);
         return;
       }
-      const call = this.#options.methods.prepare(method, message.params);
-      if (call === undefined) throw methodNotFound(method);
-      const refused = refusal(this.#gate, method, call.family);
+      const prepared = this.#options.methods.prepare(method, message.params);
+      if (prepared === undefined) throw methodNotFound(method);
+      const refused = refusal(this.#gate, method, prepared.family);
       if (refused !== null) throw invalidRequest(refused);
-      if (call.run === null) throw methodNotFound(method);
-      const { lane, claims } = call;
-      const accepted = this.#scheduler.submit({ lane, claims, bytes, run: () => this.#call(id, method, call.run!) });
+      if (prepared.run === null) throw methodNotFound(method);
+      const { lane, claims, run } = prepared;
+      const accepted = this.#scheduler.submit({ lane, claims, bytes, run: () => this.#run(call, run) });
       if (!accepted) {
         throw invalidRequest(
           `too many waiting requests on this connection: at most ${MAX_WAITING_REQUESTS} may be open at once`,
         );
       }
     } catch (error) {
-      this.#fail(id, method, error);
+      this.#fail(call, error);
     }
   }
 
   /** Runs a method and answers. Synchronous when the method is, so that its answer leaves with the least delay. */
-  #call(
-    id: RequestId,
-    method: string,
+  #run(
+    call: Call<Resources>,
     run: NonNullable<PreparedCall<CallContext<Resources>>["run"]>,
   ): void | Promise<void> {
-    let after: (() => void) | null = null;
-    const context: CallContext<Resources> = {
-      resources: this.#session!.resources,
-      owned: (key, create) => this.#ownedThing(key, create),
-      outlet: this.#outlet!,
-      signal: this.#abandon.signal,
-      log: this.#log,
-      afterReply: (action) => after = action,
-    };
     const succeed = (result: unknown) => {
       this.#outbound.pushReply(
-        result instanceof EncodedResult ? encodeLongResult(id, result) : encodeResult(id, result),
+        result instanceof EncodedResult ? encodeLongResult(call.id, result) : encodeResult(call.id, result),
       );
-      after?.();
+      call.answered();
     };
     try {
-      const result = run(context);
+      const result = run(call);
       if (!(result instanceof Promise)) return succeed(result);
-      return result.then(succeed).catch((error) => this.#fail(id, method, error));
+      return result.then(succeed).catch((error) => this.#fail(call, error));
     } catch (error) {
-      this.#fail(id, method, error);
+      this.#fail(call, error);
     }
   }
 
-  #initialize(id: RequestId, rawParams: unknown): void {
+  #initialize(call: Call<Resources>, rawParams: unknown): void {
     const params = decodeParams(InitializeParams, rawParams);
     const refused = refusal(this.#gate, "initialize", "");
     if (refused !== null) throw invalidRequest(refused);
     const { sessions, environmentInfo } = this.#options;
     const resumeId = params.resumeSessionId ?? null;
-    this.#session = resumeId === null ? sessions.open(this) : sessions.resume(resumeId, this);
-    this.#outlet = this.#createOutlet(new Set([...params.notifications ?? [], ...params.optionalFields ?? []]));
+    const session = resumeId === null ? sessions.open(this) : sessions.resume(resumeId, this);
+    const outlet = this.#createOutlet(new Set([...params.notifications ?? [], ...params.optionalFields ?? []]));
+    this.#session = session;
+    this.#outlet = outlet;
+    this.#surroundings = {
+      resources: session.resources,
+      outlet,
+      signal: this.#abandon.signal,
+      owned: (key, create) => this.#ownedThing(key, create),
+    };
     this.#gate = afterInitialize();
-    this.#log.info(resumeId === null ? "session opened" : "session resumed", {
-      session: this.#session.id.slice(0, 8),
+    call.log.info(resumeId === null ? "session opened" : "session resumed", {
+      session: session.id.slice(0, 8),
       client: params.clientName,
     });
-    const result: InitializeResult = { sessionId: this.#session.id, environmentInfo };
-    this.#outbound.pushReply(encodeResult(id, result));
+    const result: InitializeResult = { sessionId: session.id, environmentInfo };
+    this.#outbound.pushReply(encodeResult(call.id, result));
   }
 
   #notification(method: string): void {
@@ -280,11 +285,9 @@ export class Connection<Resources extends SessionResources> implements SessionHo
     return thing as Thing;
   }
 
-  #fail(id: RequestId, method: string, error: unknown): void {
-    if (isUnexpected(error)) {
-      this.#log.error("request failed unexpectedly", { request: id, method, ...errorFields(error) });
-    } else this.#log.debug("request refused", { request: id, method, reason: (error as DomainError).message });
-    this.#replyError(id, error);
+  #fail(call: Call<Resources>, error: unknown): void {
+    call.failed(error);
+    this.#replyError(call.id, error);
   }
 
   #replyError(id: RequestId, error: unknown): void {

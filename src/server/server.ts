@@ -12,7 +12,7 @@ import { LazyBackend } from "../process/lazy_backend.ts";
 import { DEFAULT_RETAINED_OUTPUT_BYTES } from "../process/limits.ts";
 import { lazily, MethodTable } from "../rpc/method_table.ts";
 import type { Authenticator } from "../transport/auth.ts";
-import { Listener, type ListenerAddress } from "../transport/listener.ts";
+import { Listener, type ListenerAddress, type Peer } from "../transport/listener.ts";
 import { StdioLink } from "../transport/stdio_link.ts";
 import { type CallContext, Connection } from "./connection.ts";
 import { bindEnvironmentMethods } from "./methods/environment.ts";
@@ -130,7 +130,7 @@ class Server implements RunningServer {
     if (listen.type === "stdio") {
       this.url = "stdio";
       const link = new StdioLink({ readable: Deno.stdin.readable, writable: Deno.stdout.writable });
-      this.finished = this.#serve(link, { id: 1, remote: "stdio" }).then(() => this.shutDown());
+      this.finished = this.#serve(link, { id: 1, remote: "stdio", requestId: null }).then(() => this.shutDown());
       return;
     }
     const listener = this.#listener = await Listener.open({
@@ -170,7 +170,7 @@ class Server implements RunningServer {
     await this.#listener?.dropAll();
   }
 
-  async #serve(link: Link, peer: { id: number; remote: string }): Promise<void> {
+  async #serve(link: Link, peer: Peer): Promise<void> {
     const log = this.#log.with({ connection: peer.id });
     const connection = new Connection<SessionState>({
       link,
@@ -184,7 +184,7 @@ class Server implements RunningServer {
       answersAfterEnd: this.#options.listen.type === "stdio",
     });
     this.#connections.add(connection);
-    log.info("connected", { remote: peer.remote });
+    log.info("connected", { remote: peer.remote, requestId: peer.requestId ?? undefined });
     const end = await connection.run();
     this.#connections.delete(connection);
     const { type, ...details } = end;

@@ -21,6 +21,15 @@ export type ListenerAddress =
   | { readonly type: "tcp"; readonly hostname: string; readonly port: number }
   | { readonly type: "unix"; readonly path: string };
 
+/** Who connected. */
+export interface Peer {
+  /** Counts the connections of this server. */
+  readonly id: number;
+  readonly remote: string;
+  /** What the peer calls its connection, in `x-request-id`. */
+  readonly requestId: string | null;
+}
+
 export interface ListenerOptions {
   address: ListenerAddress;
   clock: Clock;
@@ -29,7 +38,7 @@ export interface ListenerOptions {
   authenticator: Authenticator | null;
   pingIntervalMs: number;
   /** Called for every upgraded socket; the returned promise is its life. */
-  onLink(link: Link, peer: { id: number; remote: string }): Promise<void>;
+  onLink(link: Link, peer: Peer): Promise<void>;
 }
 
 /** How long a client may take to send its request head: a person with telnet can, a stuck socket is not kept. */
@@ -99,8 +108,10 @@ export class Listener {
   async #serve(socket: AcceptedStream, id: number): Promise<void> {
     this.#sockets.add(socket);
     try {
-      const link = await this.#handshake(socket);
-      if (link !== null) await this.#options.onLink(link, { id, remote: socket.describePeer() });
+      const upgraded = await this.#handshake(socket);
+      if (upgraded === null) return;
+      const { link, requestId } = upgraded;
+      await this.#options.onLink(link, { id, remote: socket.describePeer(), requestId });
     } finally {
       this.#sockets.delete(socket);
       closeQuietly(socket);
@@ -108,7 +119,7 @@ export class Listener {
   }
 
   /** Reads the request head and answers it; a link when the answer was an upgrade. */
-  async #handshake(socket: AcceptedStream): Promise<Link | null> {
+  async #handshake(socket: AcceptedStream): Promise<{ link: Link; requestId: string | null } | null> {
     const { clock, pingIntervalMs } = this.#options;
     const cancel = clock.setTimer(HEAD_TIMEOUT_MS, () => closeQuietly(socket));
     try {
@@ -124,15 +135,16 @@ export class Listener {
         if (answer.type === "upgrade") {
           await writeAll(socket, serializeUpgrade(answer));
           const initialBytes = buffer.slice((head as RequestHead).headBytes, end);
-          return new WebSocketLink(socket, { clock, pingIntervalMs, initialBytes });
+          const link = new WebSocketLink(socket, { clock, pingIntervalMs, initialBytes });
+          return { link, requestId: answer.requestId };
         }
-        this.#options.log.debug("request answered", { status: answer.status });
+        this.#options.log.debug("HTTP request answered", { status: answer.status });
         await writeAll(socket, serializeResponse(answer));
         await discardUntilClosed(socket, buffer);
         return null;
       }
     } catch (error) {
-      this.#options.log.debug("request abandoned", { error: String(error) });
+      this.#options.log.debug("HTTP request abandoned", { error: String(error) });
       return null;
     } finally {
       cancel();

@@ -1,6 +1,7 @@
 /** `process/*`: wire parameters to the session's processes, and their answers to wire results. No policy. */
 
 import { childEnv } from "../../launch/child_env.ts";
+import { type LogFields, shortened } from "../../log.ts";
 import { toFileUri } from "../../path_uri.ts";
 import type { SpawnRequest } from "../../process/backend.ts";
 import type { ProcessInfo, ProcessStatus } from "../../process/process_views.ts";
@@ -96,6 +97,7 @@ export function bindProcessMethods(table: MethodTable<Context>): void {
 }
 
 async function start(params: ProcessStartRequest, context: Context): Promise<ProcessStartResult> {
+  context.label({ process: params.processId, ...metadataFields(params.metadata) });
   const { processes, settings, shells } = context.resources;
   const { arg0, io, sandbox, enforceManagedNetwork, shellSnapshot: snapshot } = params;
   const isSandboxed = sandbox !== null;
@@ -120,10 +122,24 @@ async function start(params: ProcessStartRequest, context: Context): Promise<Pro
     timeoutMs: params.timeoutMs,
     idleTimeoutMs: params.idleTimeoutMs,
     keepOnSessionEnd: params.keepOnSessionEnd ?? settings.keepOnSessionEnd,
+    log: context.log,
   });
   context.afterReply(() => started.release());
   return { processId: started.processId, sandboxType: isSandboxed ? SANDBOX_TYPE : "none" };
 }
+
+/** What the client calls the work a process is for; it chooses the text, so the log takes a bounded part of it. */
+function metadataFields(metadata: ProcessStartRequest["metadata"]): LogFields {
+  if (metadata === null) return {};
+  const { threadId, toolCallId } = metadata;
+  return {
+    thread: threadId ?? undefined,
+    toolCall: toolCallId == null ? undefined : shortened(toolCallId, MAX_LOGGED_TOOL_CALL_CHARS),
+  };
+}
+
+/** Ids of tool calls have some thirty characters. */
+const MAX_LOGGED_TOOL_CALL_CHARS = 128;
 
 /** Told for every sandbox object, also for one that confines nothing, as the reference does. */
 const SANDBOX_TYPE = Deno.build.os === "darwin" ? "macosSeatbelt" : "linuxSeccomp";
