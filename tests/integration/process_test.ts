@@ -88,6 +88,18 @@ function refusal(code: number, message: RegExp) {
 
 // ---------------------------------------------------------------- losing and resuming a connection
 
+Deno.test("a process that is to run behind a network proxy is refused, since there is none", async () => {
+  await using server = await TestServer.start();
+  await using client = await server.connect();
+  await inScratchDirectory(async (directory) => {
+    const started = `${directory}/started`;
+    const params = { ...script("p", `touch '${started}'`), networkProxy: { proxy: { enabled: true } } };
+    await assert.rejects(client.call("process/start", params), { code: -32600, message: /no network proxy/ });
+    await assert.rejects(Deno.stat(started), Deno.errors.NotFound);
+    assert.deepEqual(await client.call("process/list", null), { processes: [] });
+  });
+});
+
 Deno.test("what a process writes while nobody is connected is read after the resume, and then told live again", () =>
   inScratchDirectory(async (directory) => {
     const gates = await Promise.all(["a", "b", "c"].map((name) => Gate.make(directory, name)));

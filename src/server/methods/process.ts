@@ -1,5 +1,6 @@
 /** `process/*`: wire parameters to the session's processes, and their answers to wire results. No policy. */
 
+import { invalidRequest } from "../../errors.ts";
 import { childEnv } from "../../launch/child_env.ts";
 import { type LogFields, shortened } from "../../log.ts";
 import { toFileUri } from "../../path_uri.ts";
@@ -98,6 +99,8 @@ export function bindProcessMethods(table: MethodTable<Context>): void {
 
 async function start(params: ProcessStartRequest, context: Context): Promise<ProcessStartResult> {
   context.label({ process: params.processId, ...metadataFields(params.metadata) });
+  // Never run without the proxy a client relies on to watch over the network.
+  if (params.networkProxy !== null) throw invalidRequest("this server has no network proxy to launch processes with");
   const { processes, settings, shells } = context.resources;
   const { arg0, io, sandbox, enforceManagedNetwork, shellSnapshot: snapshot } = params;
   const isSandboxed = sandbox !== null;
