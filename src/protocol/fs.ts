@@ -9,7 +9,7 @@
 import * as z from "zod";
 import { invalidRequest } from "../errors.ts";
 import { ForeignPathError, type NativePath, parsePath } from "../path_uri.ts";
-import { AbsolutePath, Base64Bytes, decodeBase64, UnsignedInt } from "./primitives.ts";
+import { AbsolutePath, Base64Bytes, decodeBase64, oneOf, UnsignedInt } from "./primitives.ts";
 import { SandboxField } from "./process.ts";
 
 // ---------------------------------------------------------------- fields
@@ -222,7 +222,7 @@ export const FsOpenParams = z.object({
   handleId: z.string(),
   path: Path,
   /** `replace` creates or empties the file at once. */
-  mode: z.enum(["read", "replace"]).default("read"),
+  mode: oneOf(["read", "replace"]).default("read"),
   /** Ours. */
   followSymlinks: FollowSymlinks,
   sandbox: SandboxField,

@@ -1,7 +1,7 @@
 /** `http/request` and its body notifications: shapes only. Unknown fields are ignored, since other versions exist. */
 
 import * as z from "zod";
-import { Base64Bytes, UnsignedInt } from "./primitives.ts";
+import { Base64Bytes, oneOf, UnsignedInt } from "./primitives.ts";
 
 /** Longest `requestId`. Ids of open streams are remembered, so their size must have an end. */
 export const MAX_HTTP_REQUEST_ID_LENGTH = 1024;
@@ -27,7 +27,7 @@ export const HttpRequestParams = z.object({
   bodyBase64: Base64Bytes.nullish(),
   /** For everything, from the connection to the end of the body. */
   timeoutMs: UnsignedInt.nullish(),
-  redirectPolicy: z.enum(["follow", "stop"]).default("follow"),
+  redirectPolicy: oneOf(["follow", "stop"]).default("follow"),
   /** The body comes in notifications instead of in the result. */
   streamResponse: z.boolean().default(false),
 }).transform(({ bodyBase64, timeoutMs, ...params }) => ({

@@ -1,5 +1,5 @@
 /**
- * The building blocks of every parameter schema: byte strings, numbers and paths.
+ * The building blocks of every parameter schema: words, byte strings, numbers and paths.
  *
  * Schemas decode: what comes out is bytes and native paths, never base64 or URIs. All of them are cheap enough to run
  * on every message. Texts that begin like zod's own do not name their field: the path of the issue does.
@@ -32,6 +32,18 @@ export const Base64Bytes = z.string().transform((text, context): Uint8Array<Arra
   context.addIssue({ code: "custom", message: "Invalid base64: expected padded standard base64 without white space" });
   return z.NEVER;
 });
+
+/** One of some words. A wrong one is answered in the words of the reference. */
+export function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {
+  // By way of a string, so that an absent word is a missing field and not a wrong one.
+  return z.string().pipe(z.enum(words, { error: ({ input }) => unknownVariant(String(input), words) }));
+}
+
+export function unknownVariant(given: string, words: readonly string[]): string {
+  const quoted = words.map((word) => `\`${word}\``);
+  const expected = quoted.length > 2 ? `one of ${quoted.join(", ")}` : quoted.join(" or ");
+  return `unknown variant \`${given}\`, expected ${expected}`;
+}
 
 /** An unsigned 64-bit integer. Above 2^53 the value is rounded, which only "as long as possible" ever means. */
 export const UnsignedInt = z.number().refine((value) => value >= 0 && value < 2 ** 64 && Number.isInteger(value), {

@@ -10,6 +10,7 @@ import type { ParsedPath } from "../path_uri.ts";
 import {
   Base64Bytes,
   LocalAbsolutePath,
+  oneOf,
   PositiveMs,
   StringMap,
   TerminalExtent,
@@ -22,7 +23,7 @@ import { shellRefusal, ShellSnapshotParam } from "./shell_snapshot.ts";
 
 /** How a child is connected. */
 export const ProcessIoField = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("pipe"), stdin: z.enum(["open", "closed"]) }),
+  z.object({ type: z.literal("pipe"), stdin: oneOf(["open", "closed"]) }),
   z.object({ type: z.literal("pty"), rows: TerminalExtent, cols: TerminalExtent }),
 ]);
 export type ProcessIoField = z.output<typeof ProcessIoField>;
@@ -32,7 +33,7 @@ export const DEFAULT_TERMINAL_SIZE = { rows: 24, cols: 80 } as const;
 
 /** How the child's environment derives from the server's. Every field is required. */
 export const EnvPolicy = z.object({
-  inherit: z.enum(["all", "core", "none"]),
+  inherit: oneOf(["core", "all", "none"]),
   ignoreDefaultExcludes: z.boolean(),
   exclude: z.array(z.string()),
   set: StringMap,
@@ -271,7 +272,7 @@ export const SIGNAL_NAMES = [
 ] as const;
 export type SignalName = (typeof SIGNAL_NAMES)[number];
 
-export const ProcessSignalParams = z.object({ processId: z.string(), signal: z.enum(SIGNAL_NAMES) });
+export const ProcessSignalParams = z.object({ processId: z.string(), signal: oneOf(SIGNAL_NAMES) });
 export type ProcessSignalParams = z.output<typeof ProcessSignalParams>;
 
 export const TerminateMode = z.discriminatedUnion("type", [
@@ -298,7 +299,7 @@ export type ProcessResizeParams = z.output<typeof ProcessResizeParams>;
 export const ProcessWaitParams = z.object({
   processId: z.string(),
   timeoutMs: UnsignedInt.nullish(),
-  until: z.enum(["closed", "exited"]).nullish().transform((until) => until ?? "closed"),
+  until: oneOf(["closed", "exited"]).nullish().transform((until) => until ?? "closed"),
 });
 export type ProcessWaitParams = z.output<typeof ProcessWaitParams>;
 

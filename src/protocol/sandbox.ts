@@ -9,7 +9,7 @@
 import * as z from "zod";
 import { DomainError } from "../errors.ts";
 import { type ParsedPath, parsePath } from "../path_uri.ts";
-import { AbsolutePath } from "./primitives.ts";
+import { AbsolutePath, oneOf, unknownVariant } from "./primitives.ts";
 
 export type NetworkAccess = "restricted" | "enabled";
 export type PathAccess = "read" | "write" | "deny";
@@ -64,18 +64,6 @@ export interface Sandbox {
 }
 
 // ---------------------------------------------------------------- building blocks
-
-/** One of some words. A wrong one is answered in the words of the reference. */
-function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {
-  // By way of a string, so that an absent word is a missing field and not a wrong one.
-  return z.string().pipe(z.enum(words, { error: ({ input }) => unknownVariant(String(input), words) }));
-}
-
-function unknownVariant(given: string, words: readonly string[]): string {
-  const quoted = words.map((word) => `\`${word}\``);
-  const expected = quoted.length > 2 ? `one of ${quoted.join(", ")}` : quoted.join(" or ");
-  return `unknown variant \`${given}\`, expected ${expected}`;
-}
 
 type Variants = Readonly<Record<string, z.ZodType>>;
 type VariantOutput<V extends Variants> = { [Word in keyof V]: z.output<V[Word]> }[keyof V];
