@@ -5,6 +5,7 @@ import { splitCommand } from "./src/cli/command.ts";
 
 const MODES = {
   serve: async () => (await import("./src/cli/serve.ts")).serve,
+  doctor: async () => (await import("./src/cli/doctor.ts")).doctor,
   "fs-helper": async () => (await import("./sandbox/fs_helper.ts")).fsHelper,
 };
 

@@ -15,6 +15,8 @@ interface Described {
   /** The heading it stands under in the help. */
   readonly section: string;
   readonly help: string;
+  /** False for a flag that is meant for the one command line it stands on. */
+  readonly hasVariable?: false;
 }
 
 interface Valued extends Described {
@@ -90,7 +92,8 @@ export type ParsedFlags<Table extends FlagTable> =
 
 /** The variable that stands in for a flag, or null when none does. */
 export function environmentVariable(name: string, spec: FlagSpec): string | null {
-  return spec.kind === "action" ? null : `EXEC_SERVER_${name.toUpperCase().replaceAll("-", "_")}`;
+  if (spec.kind === "action" || spec.hasVariable === false) return null;
+  return `EXEC_SERVER_${name.toUpperCase().replaceAll("-", "_")}`;
 }
 
 /** Whether `--no-NAME` exists. */
@@ -124,10 +127,14 @@ export function parseFlags<const Table extends FlagTable>(
 
   for (const [name, spec] of Object.entries(table)) {
     if (spec.kind === "action" || givenAs[name] !== undefined) continue;
-    const variable = environmentVariable(name, spec)!;
-    const text = env[variable];
-    if (text !== undefined) givenAs[name] = variable;
-    values[name] = text === undefined ? spec.default : decode(spec, text, variable);
+    const variable = environmentVariable(name, spec);
+    const text = variable === null ? undefined : env[variable];
+    if (variable === null || text === undefined) {
+      values[name] = spec.default;
+      continue;
+    }
+    givenAs[name] = variable;
+    values[name] = decode(spec, text, variable);
   }
   return { type: "values", values: values as FlagValues<Table>, givenAs: givenAs as GivenAs<Table>, positionals };
 }

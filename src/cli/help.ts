@@ -13,19 +13,21 @@ const HELP_WIDTH = 80;
 const HELP_INDENT = "      ";
 
 const INTRODUCTION = `Usage: exec-server [serve] [flags]
+       exec-server doctor [--help]
 
 Runs processes and works on files for a remote agent, by JSON-RPC over
 websockets, a unix socket, or standard input and output. Once it listens, the
 address is the one line on standard output; the log goes to standard error.
 A flag is written --name value or --name=value. Where a variable is shown, it
-stands in for a flag that is not given.`;
+stands in for a flag that is not given. The command doctor says what this
+machine can confine requests with, and what to change.`;
 
 const TABLE_BEGIN = "<!-- flags: begin -->";
 const TABLE_END = "<!-- flags: end -->";
 
-/** What `--help` prints. Ends with a newline. */
-export function helpText(table: FlagTable = SERVE_FLAGS): string {
-  const lines = [INTRODUCTION];
+/** What `--help` prints: of `serve`, unless another command hands in its own. Ends with a newline. */
+export function helpText(table: FlagTable = SERVE_FLAGS, introduction = INTRODUCTION): string {
+  const lines = [introduction];
   let section = "";
   for (const [name, spec] of Object.entries(table)) {
     if (spec.section !== section) lines.push("", `${section = spec.section}:`);

@@ -10,7 +10,19 @@ import { parentOf } from "./host_tree.ts";
 /** Something that works here, or the reason why it does not. */
 export type Availability<T> =
   | { readonly isAvailable: true; readonly value: T }
-  | { readonly isAvailable: false; readonly reason: string };
+  | Unavailability<T>;
+
+export interface Unavailability<T> {
+  readonly isAvailable: false;
+  readonly reason: string;
+  /** For those who advise: what is behind the reason. */
+  readonly problem?: Problem;
+  /** What is there, and was tried, and does not work. */
+  readonly found?: T;
+}
+
+/** `replaceable`: others than root could put something else in its place. `broken`: it was tried and does not confine. */
+export type Problem = "missing" | "replaceable" | "outdated" | "broken";
 
 export interface FileFacts {
   /** Free of links. */
@@ -45,16 +57,15 @@ export interface ToolSearch {
 }
 
 export async function findBubblewrap(host: ToolHost, search: ToolSearch = {}): Promise<Availability<BubblewrapTool>> {
-  const located = locate(host, search);
-  if (!located.isAvailable) return located;
-  const path = located.value;
+  const path = locate(host, search);
+  if (typeof path !== "string") return path;
   try {
     const version = await host.run(path, ["--version"]);
     const numbers = parseVersion(version.stdout);
     if (numbers === null) return unavailable(`${path} does not say its version`);
     const text = numbers.join(".");
     if (compareVersions(numbers, MIN_VERSION) < 0) {
-      return unavailable(`${path} is version ${text}; ${MIN_VERSION.join(".")} or newer is needed`);
+      return unavailable(`${path} is version ${text}; ${MIN_VERSION.join(".")} or newer is needed`, "outdated");
     }
     // Distributions add this option to older versions, so the version does not tell.
     const help = await host.run(path, ["--help"]);
@@ -65,10 +76,10 @@ export async function findBubblewrap(host: ToolHost, search: ToolSearch = {}): P
   }
 }
 
-function locate(host: ToolHost, { chosenPath, searchPath = "" }: ToolSearch): Availability<string> {
+function locate(host: ToolHost, { chosenPath, searchPath = "" }: ToolSearch): string | Unavailability<never> {
   if (chosenPath !== undefined) {
     const facts = host.inspect(chosenPath);
-    if (facts?.isFile) return { isAvailable: true, value: facts.path };
+    if (facts?.isFile) return facts.path;
     return unavailable(`${chosenPath} is not a program`);
   }
   const onPath = searchPath.split(":").filter((directory) => directory.startsWith("/")).map((directory) =>
@@ -79,14 +90,15 @@ function locate(host: ToolHost, { chosenPath, searchPath = "" }: ToolSearch): Av
     const facts = host.inspect(candidate);
     if (facts === null || !facts.isFile || (facts.mode & ANY_EXECUTE) === 0) continue;
     if (isOutOfReach(facts) && isOutOfReach(host.inspect(parentOf(facts.path)))) {
-      return { isAvailable: true, value: facts.path };
+      return facts.path;
     }
     rejected.push(facts.path);
   }
   if (rejected.length > 0) {
-    return unavailable(`${rejected.join(", ")} could be replaced by others than root, and is not used`);
+    const reason = `${rejected.join(", ")} could be replaced by others than root, and is not used`;
+    return unavailable(reason, "replaceable");
   }
-  return unavailable("bubblewrap is not installed");
+  return unavailable("bubblewrap is not installed", "missing");
 }
 
 /** Root's, and nobody else's to write: a confined program cannot have put it there, whatever it was allowed to write. */
@@ -108,6 +120,6 @@ function compareVersions(a: readonly number[], b: readonly number[]): number {
   return 0;
 }
 
-function unavailable(reason: string): { isAvailable: false; reason: string } {
-  return { isAvailable: false, reason };
+function unavailable(reason: string, problem?: Problem): Unavailability<never> {
+  return { isAvailable: false, reason, ...(problem === undefined ? {} : { problem }) };
 }

@@ -176,7 +176,7 @@ const ELF_MACHINE: Readonly<Record<Architecture, number>> = { x86_64: 62, aarch6
 const align = (bytes: number): number => Math.ceil(bytes / 16) * 16;
 
 /** One read-only executable segment, loaded where the addresses above assume it, and a stack that is not executable. */
-function staticProgram(
+export function staticProgram(
   architecture: Architecture,
   code: Uint8Array<ArrayBuffer>,
   data: Uint8Array<ArrayBuffer>,

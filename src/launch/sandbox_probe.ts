@@ -9,7 +9,7 @@
 import { type Clock, systemClock } from "../clock.ts";
 import { invalidRequest } from "../errors.ts";
 import type { BubblewrapTool } from "./bubblewrap.ts";
-import type { Availability } from "./bubblewrap_tool.ts";
+import type { Availability, Unavailability } from "./bubblewrap_tool.ts";
 import type { Enforcement } from "./confine.ts";
 import { landlockPlan } from "./landlock.ts";
 import { isUnconfined, type Policy } from "./policy.ts";
@@ -89,16 +89,20 @@ export class SandboxProbe {
     const found = await this.#host.findBubblewrap();
     if (!found.isAvailable) return found;
     const failure = await this.#host.canary({ type: "bubblewrap", tool: found.value });
-    return failure === null ? found : unavailable(`bubblewrap ${found.value.version} does not work here: ${failure}`);
+    return failure === null
+      ? found
+      : broken(found.value, `bubblewrap ${found.value.version} does not work here: ${failure}`);
   }
 
   async #tryLandlock(): Promise<Availability<number>> {
     const abi = this.#host.landlockAbi();
     if (!abi.isAvailable) return abi;
     const plan = landlockPlan(READ_ONLY, abi.value);
-    if (plan.type === "inexpressible") return unavailable(plan.reason);
+    if (plan.type === "inexpressible") {
+      return { isAvailable: false, reason: plan.reason, problem: "outdated", found: abi.value };
+    }
     const failure = await this.#host.canary({ type: "landlock", ruleset: plan.ruleset });
-    return failure === null ? abi : unavailable(`Landlock does not work here: ${failure}`);
+    return failure === null ? abi : broken(abi.value, `Landlock does not work here: ${failure}`);
   }
 }
 
@@ -123,18 +127,19 @@ class Remembered<T> {
   get(): Promise<Availability<T>> {
     if (this.#answer === null || this.#clock.now() >= this.#askAgainAt) {
       this.#askAgainAt = Infinity;
-      this.#answer = this.#ask().catch((error) => unavailable(error instanceof Error ? error.message : String(error)))
-        .then((answer) => {
-          if (!answer.isAvailable) this.#askAgainAt = this.#clock.now() + RETRY_AFTER_MS;
-          return answer;
-        });
+      this.#answer = this.#ask().catch((error): Availability<T> => {
+        return { isAvailable: false, reason: error instanceof Error ? error.message : String(error) };
+      }).then((answer) => {
+        if (!answer.isAvailable) this.#askAgainAt = this.#clock.now() + RETRY_AFTER_MS;
+        return answer;
+      });
     }
     return this.#answer;
   }
 }
 
-function unavailable(reason: string): { isAvailable: false; reason: string } {
-  return { isAvailable: false, reason };
+function broken<T>(found: T, reason: string): Unavailability<T> {
+  return { isAvailable: false, reason, problem: "broken", found };
 }
 
 function unenforceable(reasons: readonly string[]): Error {

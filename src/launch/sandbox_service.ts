@@ -134,6 +134,12 @@ export class SandboxService {
     return await this.#prepare(command, { files, network: "restricted" });
   }
 
+  /** What a sandbox object would be enforced with for a command, without preparing anything. Rejects as that would. */
+  async outlook(sandbox: Sandbox, tmpdir?: string): Promise<Enforcement["type"]> {
+    const policy = await this.#resolve(requestedPolicy(sandbox, entryContext(tmpdir)));
+    return (await this.#probe.choose(policy)).type;
+  }
+
   /** Looks at everything this host offers. */
   async describe(): Promise<SandboxDescription> {
     return { setting: this.#options.setting, ...await this.#probe.facts() };
@@ -221,7 +227,7 @@ function createProbe(options: SandboxServiceOptions, tree: DenoHostTree, isRoot:
         const version = landlockVersion();
         return version > 0
           ? { isAvailable: true, value: version }
-          : { isAvailable: false, reason: "this kernel has no Landlock" };
+          : { isAvailable: false, reason: "this kernel has no Landlock", problem: "missing" };
       },
       canary: (enforcement) => runCanary(enforcement, canaryHost),
     },

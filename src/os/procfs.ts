@@ -124,6 +124,17 @@ function parseNumber(buffer: CBuffer, offset: number): number | null {
   return null;
 }
 
+/** A field of our own `/proc/self/status`, such as `CapEff`; null when it cannot be read. */
+export function readOwnStatus(field: string): string | null {
+  const line = readText("/proc/self/status")?.split("\n").find((line) => line.startsWith(`${field}:`));
+  return line?.slice(field.length + 1).trim() ?? null;
+}
+
+/** A setting of the kernel, such as `user.max_user_namespaces`; null where there is no such thing. */
+export function readSysctl(name: string): string | null {
+  return readText(`/proc/sys/${name.replaceAll(".", "/")}`)?.trim() ?? null;
+}
+
 function readText(path: string): string | null {
   const fd = openPath(path, O_RDONLY);
   if (fd < 0) return null;

@@ -1,0 +1,195 @@
+/**
+ * What `doctor` finds out, as data: facts of the machine, and what the server's own probe, service and file helper say.
+ *
+ * Nothing is judged here by other means than the server's. What is made on the disk is one temporary directory, and it is
+ * gone when this returns.
+ */
+
+import { systemClock } from "../clock.ts";
+import { createDirectFileSystem } from "../fs/direct.ts";
+import type { Availability } from "../launch/bubblewrap_tool.ts";
+import type { Enforcement } from "../launch/confine.ts";
+import { type KernelFeature, kernelFeatures } from "../launch/kernel_features.ts";
+import type { SandboxSetting } from "../launch/sandbox_probe.ts";
+import { silentLogger } from "../log.ts";
+import { readOwnStatus } from "../os/procfs.ts";
+import { LazyBackend } from "../process/lazy_backend.ts";
+import { SandboxParam } from "../protocol/sandbox.ts";
+import { Sandboxing } from "../server/sandboxing.ts";
+import { VERSION } from "../version.ts";
+import { advise, readSurroundings } from "./doctor_advice.ts";
+import { typicalPolicies, type TypicalPolicy } from "./doctor_policies.ts";
+
+export interface DoctorReport {
+  /** Whether every policy can be enforced under the setting. */
+  readonly ok: boolean;
+  readonly version: string;
+  readonly runtime: { readonly deno: string; readonly isCompiled: boolean; readonly os: string; readonly arch: string };
+  readonly kernel: string;
+  readonly user: UserReport;
+  /** Empty where this program calls nothing of the kernel: other systems than Linux, or without FFI. */
+  readonly features: readonly KernelFeature[];
+  readonly setting: SandboxSetting;
+  readonly bubblewrap: BackendReport & { readonly path: string | null };
+  readonly landlock: BackendReport;
+  /** The program that does confined file operations. */
+  readonly fileHelper: { readonly works: boolean; readonly reason: string | null };
+  readonly policies: readonly PolicyReport[];
+  /** What to do about what does not work, a sentence each. */
+  readonly advice: readonly string[];
+}
+
+export interface UserReport {
+  readonly uid: number | null;
+  readonly gid: number | null;
+  /** The effective ones as the kernel shows them, in hexadecimal. */
+  readonly capabilities: string | null;
+  /** Whether this process, and so a server beside it, can gain no rights by executing something. */
+  readonly noNewPrivileges: boolean | null;
+}
+
+export interface BackendReport {
+  /** The canary has been confined by it. */
+  readonly works: boolean;
+  readonly version: string | null;
+  /** Why it does not work. */
+  readonly reason: string | null;
+  readonly problem: "missing" | "replaceable" | "outdated" | "broken" | null;
+}
+
+export interface PolicyReport {
+  readonly name: string;
+  /** Null: a request with this policy is refused. `none`: there is nothing to enforce. */
+  readonly enforcedBy: Enforcement["type"] | null;
+  /** Why it is refused. */
+  readonly reason: string | null;
+}
+
+export async function doctorReport(setting: SandboxSetting): Promise<DoctorReport> {
+  const isSupported = hasSandboxes();
+  const findings = isSupported ? await askServerParts(setting) : nothingToAsk();
+  const features = isSupported ? await kernelFeatures() : [];
+  const report = {
+    ok: findings.fileHelper.works && findings.policies.every(({ enforcedBy }) => enforcedBy !== null),
+    version: VERSION,
+    runtime: {
+      deno: Deno.version.deno,
+      isCompiled: Deno.build.standalone,
+      os: Deno.build.os,
+      arch: Deno.build.arch,
+    },
+    kernel: Deno.osRelease(),
+    user: {
+      uid: Deno.uid(),
+      gid: Deno.gid(),
+      capabilities: isSupported ? readOwnStatus("CapEff") : null,
+      noNewPrivileges: isSupported ? readOwnStatus("NoNewPrivs") === "1" : null,
+    },
+    features,
+    setting,
+    ...findings,
+  };
+  return { ...report, advice: advise(report, readSurroundings(isSupported)) };
+}
+
+type Findings = Pick<DoctorReport, "bubblewrap" | "landlock" | "fileHelper" | "policies">;
+
+/** Sandboxes are made by calls to the C library, on Linux. */
+function hasSandboxes(): boolean {
+  return Deno.build.os === "linux" && Deno.permissions.querySync({ name: "ffi" }).state === "granted";
+}
+
+function nothingToAsk(): Findings {
+  const reason = Deno.build.os === "linux"
+    ? "this program may not call the C library (--allow-ffi)"
+    : `this program confines nothing on ${Deno.build.os}`;
+  const backend = { works: false, version: null, reason, problem: null };
+  const names = typicalPolicies("/").map(({ name }) => name);
+  return {
+    bubblewrap: { ...backend, path: null },
+    landlock: backend,
+    fileHelper: { works: false, reason },
+    policies: names.map((name) =>
+      name === "full-access" ? { name, enforcedBy: "none", reason: null } : { name, enforcedBy: null, reason }
+    ),
+  };
+}
+
+async function askServerParts(setting: SandboxSetting): Promise<Findings> {
+  const log = silentLogger();
+  const backend = new LazyBackend(log);
+  const serverEnv = Deno.env.toObject();
+  const sandboxing = new Sandboxing({ backend, setting, serverEnv, log, clock: systemClock });
+  const scratch = await Deno.realPath(await Deno.makeTempDir({ prefix: "exec-server-doctor-" }));
+  try {
+    await Deno.writeTextFile(`${scratch}/notes`, "");
+    const { bubblewrap, landlock } = await sandboxing.service.describe();
+    const tool = bubblewrap.isAvailable ? bubblewrap.value : bubblewrap.found;
+    const policies = typicalPolicies(scratch);
+    return {
+      bubblewrap: { ...backendReport(bubblewrap, tool?.version), path: tool?.path ?? null },
+      landlock: backendReport(landlock, versionOf(landlock)),
+      fileHelper: await tryFileHelper(sandboxing, policies[0]!, scratch),
+      policies: await Promise.all(policies.map((policy) => ask(sandboxing, policy, scratch))),
+    };
+  } finally {
+    sandboxing.close();
+    await backend.close({ graceMs: 0 });
+    await Deno.remove(scratch, { recursive: true });
+  }
+}
+
+async function ask(
+  { service }: Sandboxing,
+  { name, sandbox }: TypicalPolicy,
+  workspace: string,
+): Promise<PolicyReport> {
+  try {
+    return { name, enforcedBy: await service.outlook(SandboxParam.parse(sandbox)), reason: null };
+  } catch (error) {
+    // The directory's chance name would mean nothing to anybody.
+    return { name, enforcedBy: null, reason: messageOf(error).replaceAll(workspace, "WORKSPACE") };
+  }
+}
+
+/** Has a helper read where it may and write where it may not, under the policy that every backend can enforce. */
+async function tryFileHelper(
+  sandboxing: Sandboxing,
+  { sandbox }: TypicalPolicy,
+  scratch: string,
+): Promise<DoctorReport["fileHelper"]> {
+  const owner = {};
+  const forbidden = `${scratch}/forbidden`;
+  try {
+    const files = await sandboxing.files(sandbox, owner, createDirectFileSystem());
+    if (await files.canonicalize(`${scratch}/notes`) !== `${scratch}/notes`) {
+      return { works: false, reason: "the confined file helper sees other files than this program" };
+    }
+    const refused = await files.createDirectory({ path: forbidden, recursive: false, followSymlinks: true })
+      .then(() => false, () => true);
+    return refused
+      ? { works: true, reason: null }
+      : { works: false, reason: "the confined file helper could write where it may not" };
+  } catch (error) {
+    return { works: false, reason: messageOf(error) };
+  } finally {
+    sandboxing.closeOwner(owner);
+  }
+}
+
+function backendReport(availability: Availability<unknown>, version: string | undefined): BackendReport {
+  return {
+    works: availability.isAvailable,
+    version: version ?? null,
+    reason: availability.isAvailable ? null : availability.reason,
+    problem: availability.isAvailable ? null : availability.problem ?? null,
+  };
+}
+
+function versionOf(landlock: Availability<number>): string | undefined {
+  return (landlock.isAvailable ? landlock.value : landlock.found)?.toString();
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
