@@ -7,13 +7,12 @@
 
 import { systemClock } from "../clock.ts";
 import { createDirectFileSystem } from "../fs/direct.ts";
-import type { Availability } from "../launch/bubblewrap_tool.ts";
 import type { Enforcement } from "../launch/confine.ts";
 import { type KernelFeature, kernelFeatures } from "../launch/kernel_features.ts";
-import type { SandboxSetting } from "../launch/sandbox_probe.ts";
 import { silentLogger } from "../log.ts";
 import { readOwnStatus } from "../os/procfs.ts";
 import { LazyBackend } from "../process/lazy_backend.ts";
+import type { SandboxBackendReport, SandboxSetting } from "../protocol/environment.ts";
 import { SandboxParam } from "../protocol/sandbox.ts";
 import { Sandboxing } from "../server/sandboxing.ts";
 import { VERSION } from "../version.ts";
@@ -30,8 +29,8 @@ export interface DoctorReport {
   /** Empty where this program calls nothing of the kernel: other systems than Linux, or without FFI. */
   readonly features: readonly KernelFeature[];
   readonly setting: SandboxSetting;
-  readonly bubblewrap: BackendReport & { readonly path: string | null };
-  readonly landlock: BackendReport;
+  readonly bubblewrap: SandboxBackendReport;
+  readonly landlock: SandboxBackendReport;
   /** The program that does confined file operations. */
   readonly fileHelper: { readonly works: boolean; readonly reason: string | null };
   readonly policies: readonly PolicyReport[];
@@ -46,15 +45,6 @@ export interface UserReport {
   readonly capabilities: string | null;
   /** Whether this process, and so a server beside it, can gain no rights by executing something. */
   readonly noNewPrivileges: boolean | null;
-}
-
-export interface BackendReport {
-  /** The canary has been confined by it. */
-  readonly works: boolean;
-  readonly version: string | null;
-  /** Why it does not work. */
-  readonly reason: string | null;
-  readonly problem: "missing" | "replaceable" | "outdated" | "broken" | null;
 }
 
 export interface PolicyReport {
@@ -103,10 +93,10 @@ function nothingToAsk(): Findings {
   const reason = Deno.build.os === "linux"
     ? "this program may not call the C library (--allow-ffi)"
     : `this program confines nothing on ${Deno.build.os}`;
-  const backend = { works: false, version: null, reason, problem: null };
+  const backend: SandboxBackendReport = { works: false, path: null, version: null, reason, problem: null };
   const names = typicalPolicies("/").map(({ name }) => name);
   return {
-    bubblewrap: { ...backend, path: null },
+    bubblewrap: backend,
     landlock: backend,
     fileHelper: { works: false, reason },
     policies: names.map((name) =>
@@ -123,12 +113,11 @@ async function askServerParts(setting: SandboxSetting): Promise<Findings> {
   const scratch = await Deno.realPath(await Deno.makeTempDir({ prefix: "exec-server-doctor-" }));
   try {
     await Deno.writeTextFile(`${scratch}/notes`, "");
-    const { bubblewrap, landlock } = await sandboxing.service.describe();
-    const tool = bubblewrap.isAvailable ? bubblewrap.value : bubblewrap.found;
+    const { bubblewrap, landlock } = await sandboxing.report();
     const policies = typicalPolicies(scratch);
     return {
-      bubblewrap: { ...backendReport(bubblewrap, tool?.version), path: tool?.path ?? null },
-      landlock: backendReport(landlock, versionOf(landlock)),
+      bubblewrap,
+      landlock,
       fileHelper: await tryFileHelper(sandboxing, policies[0]!, scratch),
       policies: await Promise.all(policies.map((policy) => ask(sandboxing, policy, scratch))),
     };
@@ -175,19 +164,6 @@ async function tryFileHelper(
   } finally {
     sandboxing.closeOwner(owner);
   }
-}
-
-function backendReport(availability: Availability<unknown>, version: string | undefined): BackendReport {
-  return {
-    works: availability.isAvailable,
-    version: version ?? null,
-    reason: availability.isAvailable ? null : availability.reason,
-    problem: availability.isAvailable ? null : availability.problem ?? null,
-  };
-}
-
-function versionOf(landlock: Availability<number>): string | undefined {
-  return (landlock.isAvailable ? landlock.value : landlock.found)?.toString();
 }
 
 function messageOf(error: unknown): string {

@@ -1,7 +1,8 @@
 /** A doctor's report as text for people. */
 
 import type { KernelFeatureName } from "../launch/kernel_features.ts";
-import type { BackendReport, DoctorReport, PolicyReport, UserReport } from "./doctor_report.ts";
+import type { SandboxBackendReport } from "../protocol/environment.ts";
+import type { DoctorReport, PolicyReport, UserReport } from "./doctor_report.ts";
 
 const FEATURE_TITLES: Readonly<Record<KernelFeatureName, string>> = {
   userNamespaces: "user namespaces",
@@ -38,8 +39,8 @@ export function doctorText(report: DoctorReport): string {
       : ["Kernel", ...features.map(({ name, works, purpose }) => line(works, FEATURE_TITLES[name], purpose))],
     [
       "Confinement",
-      line(bubblewrap.works, titled("bubblewrap", bubblewrap), describeBackend(bubblewrap, bubblewrap.path)),
-      line(landlock.works, titled("Landlock version", landlock), describeBackend(landlock, null)),
+      line(bubblewrap.works, titled("bubblewrap", bubblewrap), describeBackend(bubblewrap)),
+      line(landlock.works, titled("Landlock version", landlock), describeBackend(landlock)),
       line(
         fileHelper.works,
         "confined file helper",
@@ -62,11 +63,11 @@ function line(works: boolean, title: string, detail: string): string {
   return `  ${works ? "ok" : "NO"}  ${title.padEnd(TITLE_WIDTH)}${detail}`;
 }
 
-function titled(name: string, { version }: BackendReport): string {
+function titled(name: string, { version }: SandboxBackendReport): string {
   return version === null ? name.replace(" version", "") : `${name} ${version}`;
 }
 
-function describeBackend({ works, reason }: BackendReport, path: string | null): string {
+function describeBackend({ works, path, reason }: SandboxBackendReport): string {
   if (!works) return reason ?? "does not work";
   return `${path === null ? "" : `${path}; `}a canary was confined`;
 }

@@ -5,6 +5,7 @@
  */
 
 import { LOG_LEVELS } from "../log.ts";
+import { SANDBOX_SETTINGS } from "../protocol/environment.ts";
 import type { FlagTable } from "./flags.ts";
 
 /** The longest delay a runtime timer takes, some 24 days; a larger number is a slip. */
@@ -136,7 +137,7 @@ export const SERVE_FLAGS = {
   sandbox: {
     section: "Requests and processes",
     kind: "choice",
-    choices: ["auto", "bubblewrap", "landlock", "refuse"],
+    choices: SANDBOX_SETTINGS,
     default: "auto",
     help:
       "What confines requests that carry a sandbox object. Where it cannot, they are refused and never run without.",

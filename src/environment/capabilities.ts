@@ -37,4 +37,5 @@ export const CAPABILITIES: Capabilities = {
   preparedExec: true,
   lifecycleNotifications: true,
   processEndReason: true,
+  sandboxReport: true,
 };

@@ -1,6 +1,6 @@
 /** What the server tells clients of its machine, gathered once at start-up. */
 
-import type { EnvironmentInfo } from "../protocol/environment.ts";
+import type { EnvironmentInfo, SandboxSetting } from "../protocol/environment.ts";
 import { toFileUri } from "../path_uri.ts";
 import { VERSION } from "../version.ts";
 import { CAPABILITIES } from "./capabilities.ts";
@@ -23,7 +23,8 @@ export interface HostFacts {
   isExecutable(path: string): boolean;
 }
 
-export function environmentInfo(host: HostFacts): EnvironmentInfo {
+/** The same for as long as the server runs: clients compare what they got at the handshake with what they ask for later. */
+export function environmentInfo(host: HostFacts, sandbox: { readonly setting: SandboxSetting }): EnvironmentInfo {
   const home = homeOf(host);
   const tmpdir = absolute(host.env.TMPDIR);
   return {
@@ -36,6 +37,7 @@ export function environmentInfo(host: HostFacts): EnvironmentInfo {
     temporaryDirectories: tmpdir === null ? [] : [toFileUri(tmpdir)],
     tempDir: toFileUri(tmpdir ?? "/tmp"),
     capabilities: CAPABILITIES,
+    sandbox: { setting: sandbox.setting },
   };
 }
 

@@ -4,6 +4,7 @@
  * The client's PATH is never asked. The effects are passed in; the real ones are in `deno_tool_host.ts`.
  */
 
+import type { SandboxProblem } from "../protocol/environment.ts";
 import type { BubblewrapTool } from "./bubblewrap.ts";
 import { parentOf } from "./host_tree.ts";
 
@@ -16,13 +17,10 @@ export interface Unavailability<T> {
   readonly isAvailable: false;
   readonly reason: string;
   /** For those who advise: what is behind the reason. */
-  readonly problem?: Problem;
+  readonly problem?: SandboxProblem;
   /** What is there, and was tried, and does not work. */
   readonly found?: T;
 }
-
-/** `replaceable`: others than root could put something else in its place. `broken`: it was tried and does not confine. */
-export type Problem = "missing" | "replaceable" | "outdated" | "broken";
 
 export interface FileFacts {
   /** Free of links. */
@@ -120,6 +118,6 @@ function compareVersions(a: readonly number[], b: readonly number[]): number {
   return 0;
 }
 
-function unavailable(reason: string, problem?: Problem): Unavailability<never> {
+function unavailable(reason: string, problem?: SandboxProblem): Unavailability<never> {
   return { isAvailable: false, reason, ...(problem === undefined ? {} : { problem }) };
 }

@@ -8,14 +8,14 @@
 
 import { type Clock, systemClock } from "../clock.ts";
 import { invalidRequest } from "../errors.ts";
+import type { SandboxSetting } from "../protocol/environment.ts";
 import type { BubblewrapTool } from "./bubblewrap.ts";
 import type { Availability, Unavailability } from "./bubblewrap_tool.ts";
 import type { Enforcement } from "./confine.ts";
 import { landlockPlan } from "./landlock.ts";
 import { isUnconfined, type Policy } from "./policy.ts";
 
-export const SANDBOX_SETTINGS = ["auto", "bubblewrap", "landlock", "refuse"] as const;
-export type SandboxSetting = typeof SANDBOX_SETTINGS[number];
+export type { SandboxSetting };
 
 export interface ProbeHost {
   readonly platform: "linux" | "darwin" | "other";

@@ -79,7 +79,7 @@ export class SandboxService {
   readonly #isRoot = Deno.uid() === 0;
   /** What was made of the latest requests for file operations, for as long as the disk agrees. Oldest first. */
   readonly #filePolicies = new Map<string, { readonly tree: RememberedTree; readonly policy: FilePolicy }>();
-  readonly #reported = new Set<Enforcement["type"]>();
+  readonly #reported = new Set<Enforcement["type"] | "refused">();
 
   constructor(options: SandboxServiceOptions) {
     this.#options = options;
@@ -157,8 +157,7 @@ export class SandboxService {
   }
 
   async #prepare(command: ConfinedCommand, policy: Policy): Promise<ConfinedLaunch> {
-    const enforcement = await this.#probe.choose(policy);
-    await this.#report(enforcement);
+    const enforcement = await this.#choose(policy);
     const { plan, release } = prepareLaunch(command, policy, {
       enforcement,
       architecture: Deno.build.arch,
@@ -180,6 +179,20 @@ export class SandboxService {
     return resolveFiles(requested, matches, tree);
   }
 
+  async #choose(policy: Policy): Promise<Enforcement> {
+    try {
+      const enforcement = await this.#probe.choose(policy);
+      await this.#report(enforcement);
+      return enforcement;
+    } catch (error) {
+      if (!this.#reported.has("refused")) {
+        this.#options.log.warn("a sandbox was refused", { reason: error instanceof Error ? error.message : "" });
+      }
+      this.#reported.add("refused");
+      throw error;
+    }
+  }
+
   /** Once for each way: which it is, and why it is not the better one. */
   async #report(enforcement: Enforcement): Promise<void> {
     if (this.#reported.has(enforcement.type)) return;
@@ -189,10 +202,11 @@ export class SandboxService {
       const { path, version } = enforcement.tool;
       log.info("sandboxes are made with bubblewrap", { path, version });
     } else if (enforcement.type === "landlock") {
-      const { bubblewrap } = await this.#probe.facts();
+      const { bubblewrap, landlock } = await this.#probe.facts();
+      const version = landlock.isAvailable ? landlock.value : null;
       const reason = setting === "landlock" ? "chosen" : bubblewrap.isAvailable ? "" : bubblewrap.reason;
-      log.warn("sandboxes are made with Landlock, which most policies cannot be expressed with", { reason });
-    }
+      log.warn("sandboxes are made with Landlock, which most policies cannot be expressed with", { version, reason });
+    } else if (enforcement.type === "seccomp") log.info("only the network is confined, with the system call filter");
   }
 }
 

@@ -1,7 +1,7 @@
 /** Every method and notification with its types, for code that calls: the client library and tests. Types only. */
 
 import type * as z from "zod";
-import type { EnvironmentInfo, EnvironmentStatus } from "./environment.ts";
+import type { EnvironmentInfo, EnvironmentStatus, SandboxReport } from "./environment.ts";
 import type { InitializeParams, InitializeResult } from "./handshake.ts";
 import type * as discovery from "./capability_discovery.ts";
 import type * as config from "./environment_config.ts";
@@ -17,6 +17,7 @@ export interface MethodTypes {
   "initialize": { params: InitializeParams; result: InitializeResult };
   "environment/info": { params: null; result: EnvironmentInfo };
   "environment/status": { params: null; result: EnvironmentStatus };
+  "environment/sandbox": { params: null; result: SandboxReport };
   "environmentConfig/read": {
     params: z.input<typeof config.EnvironmentConfigReadParams>;
     result: config.EnvironmentConfigReadResult;

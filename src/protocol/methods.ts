@@ -65,6 +65,7 @@ const FS = "filesystem";
 export const METHODS = {
   environmentInfo: row("environment/info", "environment info", NoParams, { lane: "control" }),
   environmentStatus: row("environment/status", "environment status", NoParams, { lane: "control" }),
+  environmentSandbox: row("environment/sandbox", "environment sandbox", NoParams, { lane: "waiting" }),
 
   environmentConfigRead: row("environmentConfig/read", "environment config", EnvironmentConfigReadParams, {
     claims: readsFiles,

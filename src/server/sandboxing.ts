@@ -3,6 +3,7 @@
 import type { Clock } from "../clock.ts";
 import { type CommandConfinement, type CommandRequest, SandboxService } from "../launch/sandbox_service.ts";
 import type { SandboxSetting } from "../launch/sandbox_probe.ts";
+import { sandboxReport } from "../launch/sandbox_report.ts";
 import type { FileSystem } from "../fs/file_system.ts";
 import { type HelperOwner, HelperPool } from "../fs/helper_pool.ts";
 import { SandboxedFileSystem } from "../fs/sandboxed.ts";
@@ -10,6 +11,7 @@ import type { FilePolicy } from "../launch/policy.ts";
 import type { Logger } from "../log.ts";
 import type { ProcessBackend } from "../process/backend.ts";
 import { runPlan } from "../process/run_plan.ts";
+import type { SandboxReport } from "../protocol/environment.ts";
 import { type Sandbox, SandboxParam } from "../protocol/sandbox.ts";
 import { decodeParams } from "../rpc/method_table.ts";
 import { createHelperStarter } from "./helper_processes.ts";
@@ -52,6 +54,11 @@ export class Sandboxing {
       return renewed;
     };
     return new SandboxedFileSystem({ pool: this.#helpers, owner, policy, renew, direct });
+  }
+
+  /** What sandboxes are made with here; looks when nobody has before. */
+  async report(): Promise<SandboxReport> {
+    return sandboxReport(await this.service.describe());
   }
 
   /** The connection is gone. */

@@ -82,10 +82,11 @@ class Server implements RunningServer {
     this.#clock = options.clock ?? systemClock;
     this.#log = options.log ?? silentLogger();
     const host = options.host ?? hostFacts();
-    this.#info = environmentInfo(host);
-    bindEnvironmentMethods(this.#methods, this.#info);
+    const setting = options.sandbox ?? "auto";
+    this.#info = environmentInfo(host, { setting });
+    const sandboxing = () => this.#sandboxing ??= this.#loadSandboxing(host.env, setting);
+    bindEnvironmentMethods(this.#methods, { info: this.#info, sandboxing });
     bindProcessMethods(this.#methods);
-    const sandboxing = () => this.#sandboxing ??= this.#loadSandboxing(host.env);
     const loadFiles = bindFsMethods(this.#methods, { clock: this.#clock, host, sandboxing });
     this.#methods.bind(
       METHODS.httpRequest,
@@ -119,9 +120,11 @@ class Server implements RunningServer {
     });
   }
 
-  async #loadSandboxing(serverEnv: Readonly<Record<string, string>>): Promise<Sandboxing> {
+  async #loadSandboxing(
+    serverEnv: Readonly<Record<string, string>>,
+    setting: SandboxSetting,
+  ): Promise<Sandboxing> {
     const { Sandboxing } = await import("./sandboxing.ts");
-    const setting = this.#options.sandbox ?? "auto";
     return new Sandboxing({ backend: this.#backend, setting, serverEnv, log: this.#log, clock: this.#clock });
   }
 
@@ -163,7 +166,8 @@ class Server implements RunningServer {
     this.#listener?.close();
     // Connections stay until their processes have ended, so that clients see the last output and the exit.
     await Promise.all([this.#sessions.endAll("serverShutdown"), this.#kept.endAll(this.#graceMs)]);
-    (await this.#sandboxing)?.close();
+    // One that could not be loaded has told whoever asked for it, and holds nothing.
+    (await this.#sandboxing?.catch(() => null))?.close();
     const { survivors } = await this.#backend.close({ graceMs: this.#graceMs });
     if (survivors.length > 0) this.#log.warn("processes survived the server's end", { pids: survivors.join(" ") });
     for (const connection of this.#connections) connection.close();

@@ -24,7 +24,7 @@ function machine(
     features: KERNEL_FEATURES.map((name) => ({ name, works: !missing.includes(name), purpose: "a purpose" })),
     setting: "auto",
     bubblewrap: { works: true, path: "/usr/bin/bwrap", version: "0.11.0", reason: null, problem: null },
-    landlock: { works: true, version: "7", reason: null, problem: null },
+    landlock: { works: true, path: null, version: "7", reason: null, problem: null },
     fileHelper: { works: true, reason: null },
     policies: [{ name: "read-only", enforcedBy: "bubblewrap", reason: null }],
     advice: [],

@@ -14,6 +14,8 @@ export interface TestServerOptions {
   /** Where it listens. */
   listen?: string;
   cwd?: string;
+  /** Runs it with one permission less. Not for a compiled server, whose permissions are built in. */
+  withoutPermission?: string;
 }
 
 /** How the server under test is started. */
@@ -42,7 +44,12 @@ export class TestServer implements AsyncDisposable {
   static async start(options: TestServerOptions = {}): Promise<TestServer> {
     const { program, args } = serverCommand();
     const child = new Deno.Command(program, {
-      args: [...args, "--listen", options.listen ?? "ws://127.0.0.1:0", ...options.args ?? []],
+      args: [
+        ...args.filter((word) => word !== `--allow-${options.withoutPermission}`),
+        "--listen",
+        options.listen ?? "ws://127.0.0.1:0",
+        ...options.args ?? [],
+      ],
       stdin: "null",
       stdout: "piped",
       stderr: "piped",

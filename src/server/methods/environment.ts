@@ -1,11 +1,22 @@
 /** `environment/*`. */
 
-import type { EnvironmentInfo, EnvironmentStatus } from "../../protocol/environment.ts";
+import type { EnvironmentInfo, EnvironmentStatus, SandboxReport } from "../../protocol/environment.ts";
 import { METHODS } from "../../protocol/methods.ts";
 import type { MethodTable } from "../../rpc/method_table.ts";
+import type { Sandboxing } from "../sandboxing.ts";
 
-export function bindEnvironmentMethods<Context>(table: MethodTable<Context>, info: EnvironmentInfo): void {
+export interface EnvironmentMethodsOptions {
+  readonly info: EnvironmentInfo;
+  readonly sandboxing: () => Promise<Sandboxing>;
+}
+
+export function bindEnvironmentMethods<Context>(
+  table: MethodTable<Context>,
+  { info, sandboxing }: EnvironmentMethodsOptions,
+): void {
   const ready: EnvironmentStatus = { status: "ready" };
   table.bind(METHODS.environmentInfo, () => info);
   table.bind(METHODS.environmentStatus, () => ready);
+  // Not a part of the information above: it takes a probe, which neither start-up nor a handshake is to wait for.
+  table.bind(METHODS.environmentSandbox, async (): Promise<SandboxReport> => (await sandboxing()).report());
 }
