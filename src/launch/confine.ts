@@ -10,7 +10,7 @@ import { type BubblewrapTool, planBubblewrap } from "./bubblewrap.ts";
 import { followPath, type HostTree, isWithin } from "./host_tree.ts";
 import { type LandlockRuleset, planStub } from "./landlock.ts";
 import type { ConfinedCommand, LaunchPlan } from "./launch_plan.ts";
-import { holdPlaceholders, type PlaceholderFiles } from "./placeholders.ts";
+import { holdPlaceholders, type LeftoverList, type PlaceholderFiles } from "./placeholders.ts";
 import { accessTo, type Policy } from "./policy.ts";
 import { planSeatbelt } from "./seatbelt.ts";
 import type { Architecture } from "./syscalls.ts";
@@ -31,6 +31,8 @@ export interface ConfineOptions {
   /** Whether the server, and so its child, is root. */
   readonly isRoot: boolean;
   readonly placeholders: PlaceholderFiles;
+  /** Told of placeholders before they are made. */
+  readonly leftovers?: LeftoverList | undefined;
 }
 
 export interface PreparedLaunch {
@@ -60,7 +62,7 @@ export function prepareLaunch(command: ConfinedCommand, policy: Policy, options:
       return withoutTraces(planSeatbelt(command, policy));
     case "bubblewrap": {
       if (files === "unrestricted") throw new Error("bubblewrap was chosen for a policy without files");
-      const lease = holdPlaceholders(files.missing, options.placeholders);
+      const lease = holdPlaceholders(files.missing, options.placeholders, options.leftovers);
       try {
         const held = { network, files: { ...files, missing: lease.held } };
         return {

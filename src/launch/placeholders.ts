@@ -4,14 +4,16 @@
  * A mount needs something to be mounted on, and what bubblewrap would make for that it leaves behind. So it is made
  * here, before the sandbox starts, and removed when the last sandbox that needs it has ended. Several sandboxes and
  * several servers may need the same one: each holds a shared lock on it, and whoever can get the exclusive lock is the
- * last and removes it. The kernel drops the locks of a server that dies, and what it leaves behind is recognised by its
- * mode and taken over by the next one that needs the place, or by nobody: it is empty.
+ * last and removes it. The kernel drops the locks of a server that dies, and its guard (`os/guard.ts`) removes what it
+ * has left. Should the guard have died with it, what is left is recognised by its mode and taken over by the next server
+ * that needs the place, or by nobody: it is empty.
  *
  * Removing it while a sandbox still runs would uncover the place inside it, which is why a found placeholder counts as
  * missing (`looksLikePlaceholder`) and is locked like one just made.
  */
 
 import { invalidRequest } from "../errors.ts";
+import type { Leftovers } from "../os/leftovers.ts";
 import type { MissingPath } from "./policy.ts";
 
 /** The effects needed, all on one path. The real ones are in `placeholder_files.ts`. */
@@ -58,18 +60,29 @@ export function looksLikePlaceholder({ mode, isSymlink }: Pick<Deno.FileInfo, "m
 /** Somebody removing a placeholder takes some microseconds; so many attempts take some milliseconds. */
 const MAX_ATTEMPTS = 200;
 
+/** What becomes of placeholders should this program be killed. Nobody but the kernel's locks knows of them otherwise. */
+export type LeftoverList = Pick<Leftovers, "add" | "delete">;
+
+const NO_LIST: LeftoverList = { add: () => {}, delete: () => {} };
+
 /** All of them, or none. */
-export function holdPlaceholders(missing: readonly MissingPath[], files: PlaceholderFiles): PlaceholderLease {
-  const claims: PlaceholderClaim[] = [];
+export function holdPlaceholders(
+  missing: readonly MissingPath[],
+  files: PlaceholderFiles,
+  leftovers: LeftoverList = NO_LIST,
+): PlaceholderLease {
+  const undo: (() => void)[] = [];
   const held: MissingPath[] = [];
   const release = (): void => {
-    for (const claim of claims.splice(0)) claim.release();
+    for (const step of undo.splice(0).reverse()) step();
   };
   try {
     for (const item of missing) {
+      leftovers.add(item.path);
+      undo.push(() => leftovers.delete(item.path));
       const claim = claimWithRetry(item, files);
       if (claim === null) continue;
-      claims.push(claim);
+      undo.push(() => claim.release());
       held.push(item);
     }
   } catch (error) {

@@ -25,7 +25,7 @@ import type { ConfinedCommand, LaunchPlan } from "./launch_plan.ts";
 import { OsHostTree } from "./os_host_tree.ts";
 import { accessTo, type FilePolicy, type Policy, refuseUnmanagedNetwork } from "./policy.ts";
 import { RealPlaceholderFiles } from "./placeholder_files.ts";
-import { PathAppearedError } from "./placeholders.ts";
+import { type LeftoverList, PathAppearedError } from "./placeholders.ts";
 import { type EntryContext, type RequestedFiles, type RequestedPolicy, requestedPolicy } from "./policy_entries.ts";
 import { resolveFiles } from "./policy_resolve.ts";
 import { RememberedTree } from "./remembered_tree.ts";
@@ -52,7 +52,7 @@ export interface CommandRequest extends Program {
 
 export interface CommandConfinement {
   /** How to start the command, for the disk as it is now. */
-  prepare(): Promise<ConfinedLaunch>;
+  prepare(leftovers?: LeftoverList): Promise<ConfinedLaunch>;
 }
 
 /** A plan, and on the host what it needs. */
@@ -93,7 +93,7 @@ export class SandboxService {
     if (requested.files === "unrestricted" && requested.network === "enabled") return null;
     // Before anything is made of them: arguments of wrappers are separated by NUL.
     refuseNul(command);
-    return { prepare: () => this.#prepareCommand(requested, command) };
+    return { prepare: (leftovers) => this.#prepareCommand(requested, command, leftovers) };
   }
 
   /**
@@ -130,8 +130,8 @@ export class SandboxService {
   }
 
   /** A launch of a program of our own, without network. Rejects when the policy cannot be enforced. */
-  async prepareOwn(command: ConfinedCommand, files: FilePolicy): Promise<ConfinedLaunch> {
-    return await this.#prepare(command, { files, network: "restricted" });
+  async prepareOwn(command: ConfinedCommand, files: FilePolicy, leftovers?: LeftoverList): Promise<ConfinedLaunch> {
+    return await this.#prepare(command, { files, network: "restricted" }, leftovers);
   }
 
   /** What a sandbox object would be enforced with for a command, without preparing anything. Rejects as that would. */
@@ -145,24 +145,33 @@ export class SandboxService {
     return { setting: this.#options.setting, ...await this.#probe.facts() };
   }
 
-  async #prepareCommand(requested: RequestedPolicy, command: CommandRequest): Promise<ConfinedLaunch> {
+  async #prepareCommand(
+    requested: RequestedPolicy,
+    command: CommandRequest,
+    leftovers: LeftoverList | undefined,
+  ): Promise<ConfinedLaunch> {
     for (let attempt = 1;; attempt++) {
       const policy = await this.#resolve(requested);
       try {
-        return await this.#prepare(visibleCommand(wantedCommand(command), policy, this.#tree), policy);
+        return await this.#prepare(visibleCommand(wantedCommand(command), policy, this.#tree), policy, leftovers);
       } catch (error) {
         if (!(error instanceof PathAppearedError) || attempt === MAX_ATTEMPTS) throw error;
       }
     }
   }
 
-  async #prepare(command: ConfinedCommand, policy: Policy): Promise<ConfinedLaunch> {
+  async #prepare(
+    command: ConfinedCommand,
+    policy: Policy,
+    leftovers: LeftoverList | undefined,
+  ): Promise<ConfinedLaunch> {
     const enforcement = await this.#choose(policy);
     const { plan, release } = prepareLaunch(command, policy, {
       enforcement,
       architecture: Deno.build.arch,
       isRoot: this.#isRoot,
       placeholders: this.#placeholders,
+      leftovers,
     });
     if (plan === null) throw new Error("what was to be confined is not");
     return { plan, release };

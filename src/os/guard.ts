@@ -1,21 +1,23 @@
 /**
- * Ends our children when we die without a chance to do it ourselves.
+ * Ends our children, and removes what we have put on the disk for them, when we die without a chance to do it ourselves.
  *
  * The guard is one small shell, started with the first child and sleeping in `read` for as long as we live. Its input
  * is a pipe whose other end only we hold; the kernel closes that when we end, however we end. The guard then looks for
  * processes that carry a mark of our series (`process_mark.ts`), sends them SIGTERM, and SIGKILL to those that remain.
  * Children are not registered with it, so it costs nothing per child, knows no number that could be reused, and finds
- * daemons that left their session too.
+ * daemons that left their session too. What it is to remove it has been told of through the pipe (`leftovers.ts`).
  *
- * What it cannot do: find children where marks are not available, or act when it has been killed itself.
+ * What it cannot do: find children where marks are not available, remove anything where there is no `flock` program, or
+ * act when it has been killed itself.
  */
 
-import { closeDescriptor, O_RDWR, openPath, openPipe } from "./descriptor.ts";
+import { closeDescriptor, O_RDWR, openPath, openPipe, setNonblocking, writeFrom } from "./descriptor.ts";
 import { reap } from "./child_reaping.ts";
 import { GUARD_SERIAL, type MarkSeries, setMark } from "./process_mark.ts";
 import { spawnProgram } from "./spawn.ts";
 import { watchExit } from "./exit_watch.ts";
 import { libc } from "./libc.ts";
+import { Leftovers } from "./leftovers.ts";
 import type { Reactor } from "./reactor.ts";
 
 const SIGKILL = 9;
@@ -30,10 +32,20 @@ const NAME = "exec-server-guard";
  * Every pass looks at all processes anew, so one that was forked during a pass is found by the next. A chain of processes
  * that fork and exit can slip through a pass, so only ten empty ones in a row mean that nobody is left; the passes are
  * bounded in case something cannot be killed. Zombies do not count: nobody may ever reap them.
+ *
+ * Only then is anything removed, since a sandbox that still runs may depend on it. Another server may, too: it holds a
+ * lock, which is asked for first. What is no placeholder (`launch/placeholders.ts`: ours, sticky, empty) stays, and so
+ * does everything whose directory has been moved, or replaced by a link, since.
  */
 const SCRIPT = `
 trap '' HUP INT QUIT TERM
-while read -r ignored; do :; done
+leftovers=
+while read -r line; do
+  case $line in
+    '') leftovers= ;;
+    *) leftovers="$leftovers $line" ;;
+  esac
+done
 exec 2> /dev/null
 list() {
   grep -ls "^Max file locks  *$1[0-9]*[1-9]" /proc/[0-9]*/limits
@@ -65,14 +77,32 @@ while [ $empty -lt 10 ] && [ $passes -lt 300 ]; do
   passes=$((passes + 1))
   sleep 0.1 || sleep 1
 done
+remove_leftover() {
+  [ ! -L "$1" ] && [ -k "$1" ] && [ -O "$1" ] && [ "$1" -ef /proc/self/fd/9 ] && flock -n -x 9 || return
+  if [ -d "$1" ]; then rmdir "$1"; elif [ -f "$1" ] && [ ! -s "$1" ]; then rm -f "$1"; fi
+}
+set -f
+for line in $leftovers; do
+  path=$(printf '%bx' "$line")
+  path=\${path%x}
+  parent=\${path%/*}
+  cd -P "\${parent:-/}" && [ "$PWD" = "\${parent:-/}" ] || continue
+  { remove_leftover "./\${path##*/}"; } 9< "./\${path##*/}"
+done
 `;
 
+/** What the guard has not read yet. It reads at once; one that is stopped is not told any more. */
+const MAX_UNREAD_BYTES = 1024 * 1024;
+
 export class Guard {
+  /** What to remove should this program be killed. */
+  readonly leftovers = new Leftovers((lines) => this.#tell(lines));
   readonly #series: MarkSeries;
   #starting: Promise<void> | null = null;
   #pid: number | null = null;
   /** Closing it, which the kernel does at our end, is the signal. It is close-on-exec, so no child can hold it open. */
   #lifeline: number | null = null;
+  #unsent: Uint8Array<ArrayBuffer> = new Uint8Array();
 
   constructor(series: MarkSeries) {
     this.#series = series;
@@ -122,6 +152,8 @@ export class Guard {
       });
       this.#lifeline = writeEnd;
       setMark(this.#pid, mark);
+      setNonblocking(writeEnd);
+      this.leftovers.tellAll();
     } catch (error) {
       closeDescriptor(writeEnd);
       throw error;
@@ -135,5 +167,19 @@ export class Guard {
     if (this.#lifeline !== null) closeDescriptor(this.#lifeline);
     this.#lifeline = null;
     this.#pid = null;
+    this.#unsent = new Uint8Array();
+  }
+
+  /** Without waiting: what the pipe does not take goes with what is told next. */
+  #tell(lines: string): void {
+    // One that is started later is told everything then.
+    if (this.#lifeline === null || this.#unsent.length > MAX_UNREAD_BYTES) return;
+    const bytes = new TextEncoder().encode(lines);
+    const text = new Uint8Array(this.#unsent.length + bytes.length);
+    text.set(this.#unsent);
+    text.set(bytes, this.#unsent.length);
+    // A guard that is gone takes nothing, and the next child brings a new one.
+    const taken = Math.max(0, writeFrom(this.#lifeline, text));
+    this.#unsent = text.slice(taken);
   }
 }

@@ -6,6 +6,7 @@
  */
 
 import type { LaunchPlan } from "../launch/launch_plan.ts";
+import type { Leftovers } from "../os/leftovers.ts";
 
 export type OutputStream = "stdout" | "stderr" | "pty";
 
@@ -31,9 +32,10 @@ export interface SpawnRequest {
 export interface Confinement {
   /**
    * A launch for the disk as it is now. Asked for again when the disk has changed before it was carried out. Rejects
-   * with a `DomainError` when the sandbox cannot be enforced or the program is not to be seen in it.
+   * with a `DomainError` when the sandbox cannot be enforced or the program is not to be seen in it. What it puts on the
+   * disk until `release` it adds to the list, which is seen to also when this program is killed.
    */
-  prepare(): Promise<PreparedLaunch>;
+  prepare(leftovers?: Leftovers): Promise<PreparedLaunch>;
 }
 
 export interface PreparedLaunch {

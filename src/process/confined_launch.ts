@@ -10,6 +10,7 @@ import { parseStubReport, type StubReport } from "../launch/launch_stub.ts";
 import { describeErrno } from "../os/errno.ts";
 import { type ChildStdio, spawnExactly } from "../os/spawn.ts";
 import type { Confinement, PreparedLaunch } from "./backend.ts";
+import type { Leftovers } from "../os/leftovers.ts";
 import type { Reactor } from "../os/reactor.ts";
 import { PlanDescriptors, PlanOutdatedError } from "./plan_descriptors.ts";
 import { readShort } from "./short_message.ts";
@@ -58,9 +59,9 @@ export class ConfinedLaunch {
   readonly #descriptors: PlanDescriptors;
 
   /** Has launches prepared until one can be carried out as it is. Must be followed by `spawn` or `abandon`. */
-  static async prepare(confinement: Confinement): Promise<ConfinedLaunch> {
+  static async prepare(confinement: Confinement, leftovers?: Leftovers): Promise<ConfinedLaunch> {
     for (let attempt = 1;; attempt++) {
-      const prepared = await confinement.prepare();
+      const prepared = await confinement.prepare(leftovers);
       try {
         return new ConfinedLaunch(prepared);
       } catch (error) {

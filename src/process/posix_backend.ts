@@ -137,12 +137,17 @@ export class PosixBackend implements ProcessBackend {
 
   /** Starts a child when it is its turn. Nothing of it is read or watched before `begin`. */
   async #start(io: ProcessIo, observer: ProcessObserver, starter: Starter): Promise<PosixProcess> {
+    return await this.#inTurn((machinery) => this.#startNow(machinery, io, observer, starter));
+  }
+
+  /** Does this when it is its turn, guarded; not any more once everything is being closed. */
+  async #inTurn<Value>(work: (machinery: Machinery) => Value | Promise<Value>): Promise<Value> {
     const leave = await this.#starts.enter();
     try {
       if (this.#isClosed) throw internalError("Cannot start process: the server is shutting down");
       const machinery = this.#prepared();
       await this.#ensureGuard(machinery);
-      return await this.#startNow(machinery, io, observer, starter);
+      return await work(machinery);
     } finally {
       leave();
     }
@@ -188,7 +193,9 @@ export class PosixBackend implements ProcessBackend {
 
   /** Resolves when the command runs inside its sandbox. */
   async #startConfined(io: ProcessIo, observer: ProcessObserver, confinement: Confinement): Promise<PosixProcess> {
-    const launch = await ConfinedLaunch.prepare(confinement);
+    // First of all: what the sandbox needs on the disk is to go also if we are killed in the next moment.
+    const machinery = await this.#inTurn((machinery) => machinery);
+    const launch = await ConfinedLaunch.prepare(confinement, machinery.guard?.leftovers);
     const setUp = new SetUpObserver(observer);
     let process: PosixProcess;
     try {
@@ -197,7 +204,7 @@ export class PosixBackend implements ProcessBackend {
       launch.abandon();
       throw error;
     }
-    const { reactor, tree } = this.#prepared();
+    const { reactor, tree } = machinery;
     const { report, firstPid } = await launch.outcome(reactor);
     if (report.type === "executed") {
       if (launch.isWrapped) {

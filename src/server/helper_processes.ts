@@ -31,7 +31,7 @@ export function createHelperStarter({ backend, service, program, log }: HelperPr
       cwd: command.cwd,
       env: command.env,
       io: { type: "pipe", stdin: "open" },
-      confinement: { prepare: () => service.prepareOwn(command, files) },
+      confinement: { prepare: (leftovers) => service.prepareOwn(command, files, leftovers) },
     }, port);
     return port;
   };
