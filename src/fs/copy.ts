@@ -7,12 +7,11 @@
 
 import { type DomainError, invalidRequest } from "../errors.ts";
 import type { ByteString } from "../os/byte_string.ts";
-import { EEXIST, ELOOP, ENOTDIR } from "../os/errno.ts";
+import { EEXIST, ELOOP, ENOENT, ENOTDIR, EROFS } from "../os/errno.ts";
 import {
   AT_FDCWD,
   AT_SYMLINK_NOFOLLOW,
   closeFd,
-  makeDirectoryAt,
   O_DIRECTORY,
   O_RDONLY,
   openAt,
@@ -24,10 +23,11 @@ import { type FileStat, S_IFDIR, S_IFLNK, S_IFREG, statAt, statFd } from "../os/
 import { parentOf, ROOT, toBytePath } from "./byte_path.ts";
 import { copyFile } from "./copy_file.ts";
 import { createWithParents } from "./directories.ts";
-import { allRecords, type DirectoryRecord } from "./directory_reader.ts";
+import { allRecords, type DirectoryRecord, isPlaceholder } from "./directory_reader.ts";
 import { DirectoryStack, openChildDirectory } from "./directory_stack.ts";
 import type { CopyRequest } from "./file_system.ts";
 import type { IoContext } from "./io_context.ts";
+import { makeDirectory } from "./make_directory.ts";
 import { must, OsError } from "./map_error.ts";
 
 export async function copy(io: IoContext, request: CopyRequest, signal?: AbortSignal): Promise<void> {
@@ -37,6 +37,7 @@ export async function copy(io: IoContext, request: CopyRequest, signal?: AbortSi
   if (stat.type === S_IFLNK) return copyLink(from, to);
   if (stat.type === S_IFREG) return await copyFile(io, from, to, { mayFollow: true, signal });
   if (stat.type !== S_IFDIR) throw isSpecial();
+  if (isPlaceholder(AT_FDCWD, from.path)) throw new OsError(ENOENT);
   if (!request.recursive) throw invalidRequest("fs/copy requires recursive: true when sourcePath is a directory");
   await copyTree(io, from.path, to.path, signal);
 }
@@ -93,10 +94,15 @@ function directoryMode(stat: FileStat): number {
 
 function openDestination(path: ByteString, source: FileStat): number {
   createWithParents(parentOf(path));
-  const made = makeDirectoryAt(AT_FDCWD, path, directoryMode(source));
+  const made = makeDirectory(AT_FDCWD, path, directoryMode(source));
   const fd = openAt(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
-  if (fd < 0) throw new OsError(made < 0 ? -made : -fd);
-  return fd;
+  return made === -EROFS ? refuseReadOnly(fd) : must(fd < 0 && made < 0 ? made : fd);
+}
+
+/** A directory that is there although none can be made: a placeholder, as it shows inside its sandbox. */
+function refuseReadOnly(fd: number): never {
+  if (fd >= 0) closeFd(fd);
+  throw new OsError(EROFS);
 }
 
 class TreeCopy {
@@ -160,11 +166,10 @@ class TreeCopy {
     this.#source.enter(must(openChildDirectory(this.#source.current, name)));
     const stat = must(statFd(this.#source.current));
     if (stat.identity === this.#destinationIdentity) throw isInsideItself();
-    const made = makeDirectoryAt(this.#destination.current, name, directoryMode(stat));
+    const made = makeDirectory(this.#destination.current, name, directoryMode(stat));
     const fd = openChildDirectory(this.#destination.current, name);
     if (fd === -ENOTDIR || fd === -ELOOP) throw new OsError(EEXIST); // A file or a link is in the way.
-    if (fd < 0) throw new OsError(made < 0 ? -made : -fd);
-    this.#destination.enter(fd);
+    this.#destination.enter(made === -EROFS ? refuseReadOnly(fd) : must(fd < 0 && made < 0 ? made : fd));
   }
 }
 

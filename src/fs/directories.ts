@@ -2,32 +2,24 @@
 
 import { internalError } from "../errors.ts";
 import { type ByteString, lossyText } from "../os/byte_string.ts";
-import { EEXIST, ENOENT } from "../os/errno.ts";
-import {
-  AT_FDCWD,
-  closeFd,
-  makeDirectoryAt,
-  O_DIRECTORY,
-  O_NOFOLLOW,
-  O_PATH,
-  O_RDONLY,
-  openAt,
-} from "../os/file_calls.ts";
+import { EEXIST, ENOENT, EROFS } from "../os/errno.ts";
+import { AT_FDCWD, closeFd, O_DIRECTORY, O_NOFOLLOW, O_PATH, O_RDONLY, openAt } from "../os/file_calls.ts";
 import { S_IFDIR, S_IFREG, statAt } from "../os/file_stat.ts";
 import type { NativePath } from "../path_uri.ts";
 import type { FsDirectoryEntry } from "../protocol/fs.ts";
 import { componentsOf, parentOf, ROOT, toBytePath } from "./byte_path.ts";
-import { allRecords, type DirectoryRecord } from "./directory_reader.ts";
+import { allRecords, type DirectoryRecord, isPlaceholder } from "./directory_reader.ts";
 import type { CreateDirectoryRequest } from "./file_system.ts";
 import type { IoContext } from "./io_context.ts";
 import { MAX_DIRECTORY_ENTRIES } from "./limits.ts";
+import { isOrBecomesDirectory, makeDirectory } from "./make_directory.ts";
 import { must, OsError } from "./map_error.ts";
 
 export function createDirectory({ path, recursive, followSymlinks }: CreateDirectoryRequest): void {
   const target = toBytePath(path);
   if (!followSymlinks) createWithoutLinks(target, recursive);
   else if (recursive) createWithParents(target);
-  else must(makeDirectoryAt(AT_FDCWD, target));
+  else must(makeDirectory(AT_FDCWD, target));
 }
 
 /** The directory and all that are missing above it. One that exists, or that another program makes meanwhile, is fine. */
@@ -35,23 +27,19 @@ export function createWithParents(path: ByteString): void {
   const missing: ByteString[] = [];
   let existing = path;
   for (;;) {
-    const made = makeDirectoryAt(AT_FDCWD, existing);
+    const made = makeDirectory(AT_FDCWD, existing);
     if (made >= 0) break;
     if (made === -ENOENT && existing !== ROOT) {
       missing.push(existing);
       existing = parentOf(existing);
-    } else if (isDirectory(existing)) break;
+    } // What exists is never told to be on a read-only filesystem, but for a placeholder.
+    else if (made !== -EROFS && isOrBecomesDirectory(existing)) break;
     else throw new OsError(-made);
   }
   for (const directory of missing.reverse()) {
-    const made = makeDirectoryAt(AT_FDCWD, directory);
-    if (made < 0 && !isDirectory(directory)) throw new OsError(-made);
+    const made = makeDirectory(AT_FDCWD, directory);
+    if (made < 0 && (made === -EROFS || !isOrBecomesDirectory(directory))) throw new OsError(-made);
   }
-}
-
-function isDirectory(path: ByteString): boolean {
-  const stat = statAt(AT_FDCWD, path);
-  return typeof stat !== "number" && stat.type === S_IFDIR;
 }
 
 /** Steps down from the root, holding each directory open, so that no link can take the place of one already passed. */
@@ -62,7 +50,8 @@ function createWithoutLinks(path: ByteString, recursive: boolean): void {
   try {
     for (const [index, component] of components.entries()) {
       const isLast = index === components.length - 1;
-      const made = isLast || recursive ? makeDirectoryAt(directory, component) : 0;
+      const made = isLast || recursive ? makeDirectory(directory, component) : 0;
+      if (made === -EROFS && isPlaceholder(directory, component)) throw new OsError(EROFS);
       if (isLast && !recursive) must(made);
       const next = openAt(directory, component, O_PATH | O_DIRECTORY | O_NOFOLLOW);
       // When it was there already, what counts is whether it is a directory.
@@ -80,7 +69,9 @@ export async function readDirectory(
   path: NativePath,
   signal?: AbortSignal,
 ): Promise<FsDirectoryEntry[]> {
-  const fd = must(openAt(AT_FDCWD, toBytePath(path), O_RDONLY | O_DIRECTORY));
+  const directory = toBytePath(path);
+  if (isPlaceholder(AT_FDCWD, directory)) throw new OsError(ENOENT);
+  const fd = must(openAt(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY));
   try {
     const slice = io.pacer.slice(signal);
     const records = await allRecords(fd, slice, MAX_DIRECTORY_ENTRIES);

@@ -15,6 +15,7 @@ import {
 } from "../os/file_calls.ts";
 import { S_IFDIR, statAt } from "../os/file_stat.ts";
 import { allocate } from "../os/libc.ts";
+import { nameOf } from "./byte_path.ts";
 import { RECORDS_BYTES } from "./limits.ts";
 import { must } from "./map_error.ts";
 import type { Slice } from "./pacer.ts";
@@ -71,19 +72,26 @@ export function nextRecords(fd: number): DirectoryRecord[] | null {
 export async function allRecords(fd: number, slice: Slice, maxRecords = Infinity): Promise<DirectoryRecord[]> {
   const all: DirectoryRecord[] = [];
   for (let some = nextRecords(fd); some !== null; some = nextRecords(fd)) {
-    for (const record of some) if (!isPlaceholder(fd, record)) all.push(record);
+    for (const record of some) if (!isListedPlaceholder(fd, record)) all.push(record);
     if (all.length > maxRecords) break;
     if (slice.isOver) await slice.rest();
   }
   return all;
 }
 
-/** Whether a name is only kept free while a sandbox runs (`launch/placeholders.ts`). */
-function isPlaceholder(fd: number, { name, type }: DirectoryRecord): boolean {
-  if (!PROTECTED_NAMES.includes(name) || (type !== "directory" && type !== "unknown")) return false;
-  const stat = statAt(fd, name, AT_SYMLINK_NOFOLLOW);
+function isListedPlaceholder(fd: number, { name, type }: DirectoryRecord): boolean {
+  return (type === "directory" || type === "unknown") && isPlaceholder(fd, name);
+}
+
+/**
+ * Whether a directory is one that only keeps a name free while a sandbox runs (`launch/placeholders.ts`): to whoever asks
+ * for it there is nothing. All but the names that are protected are told apart without a look at the disk.
+ */
+export function isPlaceholder(directory: number, path: ByteString): boolean {
+  if (!PROTECTED_NAMES.includes(nameOf(path))) return false;
+  const stat = statAt(directory, path, AT_SYMLINK_NOFOLLOW);
   if (typeof stat === "number" || stat.type !== S_IFDIR) return false;
-  return looksLikePlaceholder({ mode: stat.mode, isSymlink: false }) && isEmptyDirectory(fd, name);
+  return looksLikePlaceholder({ mode: stat.mode, isSymlink: false }) && isEmptyDirectory(directory, path);
 }
 
 function isEmptyDirectory(parent: number, name: ByteString): boolean {

@@ -11,6 +11,7 @@ import { MAX_READ_FILE_BYTES } from "./limits.ts";
 export const EIO = 5;
 export const ENXIO = 6;
 export const EBUSY = 16;
+export const EXDEV = 18;
 export const ENOSPC = 28;
 
 /** A failed system call, told in the words of the system: `No such file or directory (os error 2)`. */

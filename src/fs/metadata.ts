@@ -1,6 +1,8 @@
 /** `fs/getMetadata` and `fs/canonicalize`. */
 
+import { looksLikePlaceholder } from "../launch/placeholders.ts";
 import type { ByteString } from "../os/byte_string.ts";
+import { ENOENT } from "../os/errno.ts";
 import { AT_FDCWD, AT_SYMLINK_NOFOLLOW, closeFd, O_NOFOLLOW, O_PATH, realPath } from "../os/file_calls.ts";
 import { type FileStat, S_IFDIR, S_IFLNK, S_IFREG, statAt, statFd } from "../os/file_stat.ts";
 import type { NativePath } from "../path_uri.ts";
@@ -8,10 +10,11 @@ import type { ContentDigest, FsGetMetadataResult } from "../protocol/fs.ts";
 import { toBytePath, toNativePath } from "./byte_path.ts";
 import { openRegular } from "./content.ts";
 import { digestOf } from "./content_digest.ts";
+import { isPlaceholder } from "./directory_reader.ts";
 import type { GetMetadataRequest } from "./file_system.ts";
 import type { IoContext } from "./io_context.ts";
 import { MAX_READ_FILE_BYTES } from "./limits.ts";
-import { isALink, must, tooLarge } from "./map_error.ts";
+import { isALink, must, OsError, tooLarge } from "./map_error.ts";
 import { mustBeLinkFree, openPath } from "./open_path.ts";
 
 export async function getMetadata(
@@ -44,7 +47,11 @@ interface Found {
 function followed(path: ByteString): Found {
   const own = must(statAt(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW));
   const isSymlink = own.type === S_IFLNK;
-  return { stat: isSymlink ? must(statAt(AT_FDCWD, path)) : own, isSymlink };
+  const stat = isSymlink ? must(statAt(AT_FDCWD, path)) : own;
+  if (looksLikePlaceholder({ mode: stat.mode, isSymlink: false })) {
+    refusePlaceholder(isSymlink ? must(realPath(path)) : path);
+  }
+  return { stat, isSymlink };
 }
 
 function linkFree(path: ByteString): Found {
@@ -52,10 +59,16 @@ function linkFree(path: ByteString): Found {
   try {
     const stat = must(statFd(fd));
     if (stat.type === S_IFLNK) throw isALink();
+    if (looksLikePlaceholder({ mode: stat.mode, isSymlink: false })) refusePlaceholder(path);
     return { stat, isSymlink: false };
   } finally {
     closeFd(fd);
   }
+}
+
+/** What only keeps a name free is not there: a client that looks for `.git` must not find it. */
+function refusePlaceholder(path: ByteString): void {
+  if (isPlaceholder(AT_FDCWD, path)) throw new OsError(ENOENT);
 }
 
 function describe(
@@ -79,5 +92,7 @@ function describe(
 }
 
 export function canonicalize(path: NativePath): NativePath {
-  return toNativePath(must(realPath(toBytePath(path))));
+  const real = must(realPath(toBytePath(path)));
+  refusePlaceholder(real);
+  return toNativePath(real);
 }

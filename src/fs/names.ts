@@ -1,7 +1,7 @@
 /** `fs/rename`, `fs/chmod` and `fs/symlink`: what changes a name or a mode, and no content. */
 
 import { type ByteString, toByteString } from "../os/byte_string.ts";
-import { EINVAL, ENOSYS } from "../os/errno.ts";
+import { EINVAL, ENOENT, ENOSYS } from "../os/errno.ts";
 import {
   AT_FDCWD,
   AT_SYMLINK_NOFOLLOW,
@@ -18,13 +18,15 @@ import {
 } from "../os/file_calls.ts";
 import { S_IFDIR, S_IFLNK, statAt, statFd } from "../os/file_stat.ts";
 import { toBytePath } from "./byte_path.ts";
+import { isPlaceholder } from "./directory_reader.ts";
 import type { ChmodRequest, RenameRequest, SymlinkRequest } from "./file_system.ts";
-import { isALink, must } from "./map_error.ts";
+import { isALink, must, OsError } from "./map_error.ts";
 import { mustBeLinkFree, openPath } from "./open_path.ts";
 
 export function rename({ sourcePath, destinationPath, overwrite }: RenameRequest): void {
   const from: Place = { directory: AT_FDCWD, path: toBytePath(sourcePath) };
   const to: Place = { directory: AT_FDCWD, path: toBytePath(destinationPath) };
+  if (isPlaceholder(AT_FDCWD, from.path)) throw new OsError(ENOENT);
   if (overwrite) must(renameAt(from, to));
   else must(renameToFree(from, to));
 }

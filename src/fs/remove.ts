@@ -11,7 +11,7 @@ import { EEXIST, EISDIR, ELOOP, ENOENT, ENOTDIR, ENOTEMPTY, EPERM } from "../os/
 import { AT_FDCWD, AT_REMOVEDIR, AT_SYMLINK_NOFOLLOW, closeFd, unlinkAt } from "../os/file_calls.ts";
 import { S_IFDIR, S_IFLNK, statAt } from "../os/file_stat.ts";
 import { ROOT, toBytePath } from "./byte_path.ts";
-import { type DirectoryRecord, nextRecords } from "./directory_reader.ts";
+import { type DirectoryRecord, isPlaceholder, nextRecords } from "./directory_reader.ts";
 import { DirectoryStack, openChildDirectory } from "./directory_stack.ts";
 import type { RemoveRequest } from "./file_system.ts";
 import type { IoContext } from "./io_context.ts";
@@ -22,6 +22,8 @@ import type { Slice } from "./pacer.ts";
 export async function remove(io: IoContext, request: RemoveRequest, signal?: AbortSignal): Promise<void> {
   const path = toBytePath(request.path);
   try {
+    // Taking it away would free the place inside the sandbox it stands for.
+    if (isPlaceholder(AT_FDCWD, path)) throw new OsError(ENOENT);
     if (!request.followSymlinks) removeWithoutLinks(path, request.recursive);
     else await removeAt(AT_FDCWD, path, request.recursive, io.pacer.slice(signal));
   } catch (error) {

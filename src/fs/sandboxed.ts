@@ -9,7 +9,7 @@ import { DomainError, internalError } from "../errors.ts";
 import { isWithin } from "../launch/host_tree.ts";
 import { PathAppearedError } from "../launch/placeholders.ts";
 import { accessTo, type FilePolicy, readsEverything } from "../launch/policy.ts";
-import { EACCES, EPERM, EROFS } from "../os/errno.ts";
+import { EACCES, EEXIST, EISDIR, ENOTDIR, EPERM, EROFS } from "../os/errno.ts";
 import type { NativePath } from "../path_uri.ts";
 import type { FsDirectoryEntry, FsGetMetadataResult, FsWalkResult } from "../protocol/fs.ts";
 import type {
@@ -31,7 +31,7 @@ import type {
 import { type CallAnswer, type CallOptions, type HelperClient, HelperLostError } from "./helper_client.ts";
 import type { HelperOwner, HelperPool } from "./helper_pool.ts";
 import type { Operation } from "./helper_protocol.ts";
-import { OsError } from "./map_error.ts";
+import { EBUSY, EXDEV, OsError } from "./map_error.ts";
 
 export interface SandboxedFilesOptions {
   readonly pool: HelperPool;
@@ -101,6 +101,10 @@ export class SandboxedFileSystem implements FileSystem {
 
   async createDirectory(request: CreateDirectoryRequest): Promise<void> {
     await this.#ask("createDirectory", request);
+    const { path } = request;
+    // What covers a denied place is a directory as well, but not one that could be made.
+    const isCovered = this.#options.policy.missing.some((place) => place.isHidden && place.path === path);
+    if (isCovered) throw new OsError(EROFS);
   }
 
   readDirectory(path: NativePath, signal?: AbortSignal): Promise<FsDirectoryEntry[]> {
@@ -251,17 +255,23 @@ class HelperOpenFile implements OpenFile {
   }
 }
 
+/** How a place that is read-only may refuse a write. */
+const REFUSALS: ReadonlySet<number> = new Set([EACCES, EPERM]);
+
+/** How a place in which nothing may be made may refuse: it is covered by an empty directory or file, and a mount. */
+const COVER_REFUSALS: ReadonlySet<number> = new Set([...REFUSALS, EBUSY, EEXIST, EISDIR, ENOTDIR, EXDEV]);
+
 /**
  * A refused write to a place the policy lets only be read is told in the same words, whatever refused it: mounts say that
  * they are read-only, Landlock and the system call filter that a permission is lacking. So is a write to where nothing
- * may be made because an entry denies it: it is covered by an empty file that cannot be opened.
+ * may be made: to the client there is nothing, neither a directory in the way nor one that is busy.
  */
 function deniedWrite(error: OsError, policy: FilePolicy, params: unknown): OsError {
-  if ((error.errno !== EACCES && error.errno !== EPERM) || typeof params !== "object" || params === null) return error;
+  if (!COVER_REFUSALS.has(error.errno) || typeof params !== "object" || params === null) return error;
   const { path, destinationPath } = params as { path?: unknown; destinationPath?: unknown };
   const target = destinationPath ?? path;
   if (typeof target !== "string") return error;
-  const isReadOnly = accessTo(policy, target) === "read" ||
+  const isReadOnly = (REFUSALS.has(error.errno) && accessTo(policy, target) === "read") ||
     policy.missing.some((place) => isWithin(target, place.path));
   return isReadOnly ? new OsError(EROFS) : error;
 }

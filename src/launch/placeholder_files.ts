@@ -119,10 +119,11 @@ function isPlaceholder(stat: FileStat, placeholder: MissingPath["placeholder"]):
     looksLikePlaceholder({ mode: stat.mode, isSymlink: false });
 }
 
-/** The same thing under the same name, still empty. */
+/** The same thing under the same name, still empty, and made nothing else of: a changed mode says that it is somebody's. */
 function isStillThere(parent: number, name: ByteString, stat: FileStat): boolean {
   const now = statAt(parent, name, AT_SYMLINK_NOFOLLOW);
-  return typeof now !== "number" && now.identity === stat.identity && (now.type === S_IFDIR || now.size === 0);
+  return typeof now !== "number" && now.identity === stat.identity && now.mode === stat.mode &&
+    (now.type === S_IFDIR || now.size === 0);
 }
 
 function lock(fd: number, kind: number): boolean {

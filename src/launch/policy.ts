@@ -70,9 +70,9 @@ export function accessTo(files: FilePolicy, path: string): Access {
   return files.rules.findLast((rule) => isWithin(path, rule.path))?.access ?? files.base;
 }
 
-/** Every file of the disk may be read, as far as the policy goes: a read needs no confinement. */
-export function readsEverything(files: FilePolicy): boolean {
-  return files.base !== "hidden" && files.rules.every((rule) => rule.access !== "deny");
+/** Every file of the disk, also one that is made in this moment, may be read: a read needs no confinement. */
+export function readsEverything({ base, rules, missing }: FilePolicy): boolean {
+  return base !== "hidden" && rules.every((rule) => rule.access !== "deny") && missing.every((path) => !path.isHidden);
 }
 
 /**
