@@ -8,6 +8,7 @@
 import { createDirectFileSystem } from "../src/fs/direct.ts";
 import { FrameError, FrameReader, REQUEST_LIMITS } from "../src/fs/helper_protocol.ts";
 import { HelperService } from "../src/fs/helper_service.ts";
+import type { HelperWatch } from "../src/fs/helper_watch.ts";
 
 /** What a pipe holds. */
 const READ_BYTES = 64 * 1024;
@@ -17,8 +18,13 @@ const EXIT_GARBAGE = 65;
 
 /** Resolves with the exit code. */
 export async function fsHelper(): Promise<number> {
+  let watch: Promise<HelperWatch> | null = null;
   const service = new HelperService({
     files: createDirectFileSystem(),
+    watch: async (params, tell, signal) => {
+      watch ??= import("../src/fs/helper_watch.ts").then(({ createHelperWatch }) => createHelperWatch());
+      await (await watch)(params, tell, signal);
+    },
     send: (parts) => parts.forEach(writeAll),
     onFault: (error) => console.error(error),
   });

@@ -18,6 +18,7 @@ import {
   READY_ID,
   REPLY_LIMITS,
   REQUEST_LIMITS,
+  type WatchEvent,
 } from "./helper_protocol.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -48,6 +49,8 @@ export interface CallOptions {
   readonly body?: Bytes;
   /** For content that comes in pieces. */
   readonly sink?: ByteSink;
+  /** For a watch. */
+  readonly onEvent?: (event: WatchEvent) => void;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -57,7 +60,8 @@ export interface CallAnswer {
 }
 
 interface PendingCall {
-  readonly sink: ByteSink | undefined;
+  readonly sink?: ByteSink | undefined;
+  readonly onEvent?: ((event: WatchEvent) => void) | undefined;
   resolve(answer: CallAnswer): void;
   reject(error: unknown): void;
 }
@@ -76,7 +80,7 @@ export class HelperClient implements HelperEvents {
   /** `onChange` is called when the helper may have become idle, or has ended. */
   constructor(onChange: () => void) {
     this.#onChange = onChange;
-    this.#pending.set(READY_ID, { sink: undefined, resolve: () => this.#ready.resolve(), reject: this.#ready.reject });
+    this.#pending.set(READY_ID, { resolve: () => this.#ready.resolve(), reject: this.#ready.reject });
   }
 
   /** Resolves when the helper takes requests. To be called once, before anything is asked. */
@@ -99,7 +103,7 @@ export class HelperClient implements HelperEvents {
     return this.#pending.size === 0 && this.#openFiles === 0;
   }
 
-  /** Whether it holds files open for the client, which would be lost with it. */
+  /** Whether it holds files open, or watches, for the client, which would be lost with it. */
   get holdsFiles(): boolean {
     return this.#openFiles > 0;
   }
@@ -115,7 +119,7 @@ export class HelperClient implements HelperEvents {
 
   /** Rejects with what the helper answered, with the signal's reason, or with a `HelperLostError`. */
   call(operation: Operation, params: unknown, options: CallOptions = {}): Promise<CallAnswer> {
-    const { body, sink, signal } = options;
+    const { body, sink, onEvent, signal } = options;
     if (signal?.aborted) return Promise.reject(signal.reason);
     if (this.#endReason !== null || this.#isClosing || this.#port === null) {
       return Promise.reject(new HelperLostError(this.#endReason ?? "the confined file helper is being closed"));
@@ -127,7 +131,7 @@ export class HelperClient implements HelperEvents {
     const { promise, resolve, reject } = Promise.withResolvers<CallAnswer>();
     const abandon = (): void => {
       // The number stays taken until the helper answers; what it still sends for it goes nowhere.
-      this.#pending.set(id, { sink: undefined, resolve: () => {}, reject: () => {} });
+      this.#pending.set(id, { resolve: () => {}, reject: () => {} });
       this.#write(encodeFrame({ cancel: id }));
       reject(signal?.reason);
     };
@@ -135,6 +139,7 @@ export class HelperClient implements HelperEvents {
     signal?.addEventListener("abort", abandon, { once: true });
     this.#pending.set(id, {
       sink,
+      onEvent,
       resolve: (answer) => {
         settled();
         resolve(answer);
@@ -181,6 +186,10 @@ export class HelperClient implements HelperEvents {
     if (call === undefined) throw new FrameError(`a reply to request ${reply.id}, which is not open`);
     if (reply.type === "piece") {
       call.sink?.(body);
+      return;
+    }
+    if (reply.type === "event") {
+      call.onEvent?.(reply.event);
       return;
     }
     this.#pending.delete(reply.id);

@@ -1,13 +1,15 @@
 /**
  * How the server and a confined file helper talk: frames of a small JSON head and raw bytes, each with its length first.
  *
- * The server asks, the helper answers; every request has a number, and answers come in any order. Content travels as the
- * bytes it is. Both sides bound what they take before they make room for it: whatever breaks the format ends the
+ * The server asks, the helper answers; every request has a number, and answers come in any order. A watch is a request
+ * that is answered when it ends, and until then tells events. Content travels as the bytes it is. Both sides bound what they take before they make room for it: whatever breaks the format ends the
  * connection, because nothing that follows could be told from garbage.
  */
 
 import { DomainError, type ErrorKind } from "../errors.ts";
 import { byteStringOf } from "../os/byte_string.ts";
+import type { NativePath } from "../path_uri.ts";
+import type { FsChange, FsChangeKind } from "../protocol/fs.ts";
 import { OsError } from "./map_error.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -164,6 +166,7 @@ export const OPERATIONS = [
   "readBlock",
   "writeBlock",
   "close",
+  "watch",
 ] as const;
 export type Operation = typeof OPERATIONS[number];
 
@@ -179,8 +182,22 @@ export const READY_ID = 0;
 export type ReplyHead =
   /** Content, more of which may follow. */
   | { readonly id: number; readonly type: "piece" }
+  /** Something happened; more may. */
+  | { readonly id: number; readonly type: "event"; readonly event: WatchEvent }
   | { readonly id: number; readonly type: "done"; readonly result: unknown }
   | { readonly id: number; readonly type: "failed"; readonly failure: Failure };
+
+/** What a watch tells, over and over. */
+export type WatchEvent =
+  /** First of all: from now on everything is told. `root` is what was asked for, without any link. */
+  | { readonly type: "watching"; readonly root: string }
+  | { readonly type: "changed"; readonly changes: readonly FsChange[] };
+
+/** What is asked of a watch. */
+export interface WatchParams {
+  readonly path: NativePath;
+  readonly recursive: boolean;
+}
 
 /** A domain error on its way. */
 export interface Failure {
@@ -199,9 +216,10 @@ export function parseRequest(head: unknown): RequestHead {
 const KINDS: readonly ErrorKind[] = ["invalidRequest", "invalidParams", "internal", "notFound"];
 
 export function parseReply(head: unknown): ReplyHead {
-  const { id, type, result, failure } = asRecord(head);
+  const { id, type, result, failure, event } = asRecord(head);
   if (isId(id)) {
     if (type === "piece") return { id, type };
+    if (type === "event") return { id, type, event: parseEvent(event) };
     if (type === "done") return { id, type, result };
     if (type === "failed") {
       const { kind, message, errno } = asRecord(failure);
@@ -216,6 +234,22 @@ export function parseReply(head: unknown): ReplyHead {
     }
   }
   throw new FrameError("a reply has no meaning");
+}
+
+const CHANGE_KINDS: readonly FsChangeKind[] = ["created", "modified", "removed", "overflow", "unwatched"];
+
+function parseEvent(value: unknown): WatchEvent {
+  const { type, root, changes } = asRecord(value);
+  if (type === "watching" && typeof root === "string") return { type, root };
+  if (type === "changed" && Array.isArray(changes)) return { type, changes: changes.map(parseChange) };
+  throw new FrameError("an event has no meaning");
+}
+
+function parseChange(value: unknown): FsChange {
+  const { path, kind } = asRecord(value);
+  const known = CHANGE_KINDS.find((known) => known === kind);
+  if (known === undefined || typeof path !== "string") throw new FrameError("a change has no meaning");
+  return { path, kind: known };
 }
 
 export function failureOf(error: unknown): Failure | null {

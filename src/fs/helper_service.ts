@@ -2,7 +2,7 @@
  * The helper's side of the conversation: does what requests ask on a filesystem and answers them.
  *
  * Requests run side by side; the server keeps those apart that must not. Files that were opened stay open until they are
- * closed or the conversation ends.
+ * closed or the conversation ends, and watches go on until they are cancelled or it does.
  */
 
 import { internalError } from "../errors.ts";
@@ -16,6 +16,8 @@ import {
   parseRequest,
   READY_ID,
   type ReplyHead,
+  type WatchEvent,
+  type WatchParams,
 } from "./helper_protocol.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -24,6 +26,8 @@ export interface HelperServiceOptions {
   readonly files: FileSystem;
   /** Sends arrays, in order, before it returns. */
   send(parts: Bytes[]): void;
+  /** Watches until the signal; rejects when that is not possible. */
+  watch(params: WatchParams, tell: (event: WatchEvent) => void, signal: AbortSignal): Promise<void>;
   /** A failure that is no refusal of the operating system: a fault of ours. */
   onFault(error: unknown): void;
 }
@@ -47,6 +51,8 @@ export class HelperService {
   readonly #options: HelperServiceOptions;
   readonly #running = new Map<number, AbortController>();
   readonly #open = new Map<number, OpenFile>();
+  /** Requests that only end when they are told to. */
+  readonly #watches = new Set<number>();
   readonly #handlers: Handlers;
   #lastHandle = 0;
   #onIdle: (() => void) | null = null;
@@ -75,6 +81,7 @@ export class HelperService {
 
   /** No more requests come: resolves when those under way are done and every file is closed. */
   async finish(): Promise<void> {
+    for (const id of this.#watches) this.#running.get(id)?.abort();
     if (this.#running.size > 0) await new Promise<void>((resolve) => this.#onIdle = resolve);
     // What a file lost on closing has nobody left to be told to.
     await Promise.allSettled(Array.from(this.#open.values(), (file) => file.close()));
@@ -147,6 +154,14 @@ export class HelperService {
       writeBlock: of(({ handle, offset }: { handle: number; offset: number }, { body }) => {
         return this.#file(handle).writeBlock(offset, body);
       }),
+      watch: async (params: WatchParams, { id, signal }) => {
+        this.#watches.add(id);
+        try {
+          await this.#options.watch(params, (event) => this.#send({ id, type: "event", event }), signal);
+        } finally {
+          this.#watches.delete(id);
+        }
+      },
       close: of(async ({ handle }: { handle: number }) => {
         const file = this.#file(handle);
         this.#open.delete(handle);

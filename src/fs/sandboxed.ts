@@ -59,6 +59,12 @@ const READING: ReadonlySet<Operation> = new Set([
 /** Where a sandbox has its own, and the host's must not be read instead. */
 const OWN_PLACES = ["/proc", "/dev"];
 
+/** Whether a path, if it holds no link, may be read without a helper. */
+export function mayReadDirectly(policy: FilePolicy, path: NativePath): boolean {
+  if (typeof path !== "string" || OWN_PLACES.some((place) => isWithin(path, place))) return false;
+  return readsEverything(policy);
+}
+
 /** What a helper is asked to do, as far as it matters when that fails. */
 interface Errand {
   readonly operation: Operation;
@@ -165,8 +171,7 @@ export class SandboxedFileSystem implements FileSystem {
     read: (files: FileSystem) => Promise<Value>,
     mayGoOn = () => true,
   ): Promise<{ value: Value } | null> {
-    if (typeof path !== "string" || OWN_PLACES.some((place) => isWithin(path, place))) return null;
-    if (!readsEverything(this.#options.policy)) return null;
+    if (!mayReadDirectly(this.#options.policy, path)) return null;
     try {
       return { value: await read(this.#options.direct) };
     } catch (error) {

@@ -7,17 +7,13 @@
  */
 
 import { invalidRequest } from "../errors.ts";
-import { AT_FDCWD } from "../os/file_calls.ts";
-import { S_IFDIR, statAt } from "../os/file_stat.ts";
 import type { FsChangedNotification, FsWatchParams } from "../protocol/fs.ts";
 import { toBytePath } from "./byte_path.ts";
 import { ChangeQueue } from "./change_queue.ts";
-import { FileWatch } from "./file_watch.ts";
 import type { Inotify } from "./inotify.ts";
 import type { IoContext } from "./io_context.ts";
 import { DEFAULT_DEBOUNCE_MS, MAX_DEBOUNCE_MS, MAX_PENDING_CHANGES, MAX_WATCHES } from "./limits.ts";
-import { must } from "./map_error.ts";
-import { TreeWatch } from "./tree_watch.ts";
+import { openWatch, type WatchOrder, type WatchSource } from "./open_watch.ts";
 import { WatchBudget } from "./watch_budget.ts";
 
 export type WatchRequest = Omit<FsWatchParams, "sandbox">;
@@ -35,7 +31,7 @@ export interface WatchesOptions {
 
 interface ActiveWatch {
   readonly changes: ChangeQueue;
-  readonly source: TreeWatch | FileWatch;
+  readonly source: WatchSource;
 }
 
 export class Watches {
@@ -53,8 +49,11 @@ export class Watches {
     return this.#active.size;
   }
 
-  /** Resolves when every change from now on is told. */
-  async watch({ watchId, path, recursive, debounceMs }: WatchRequest): Promise<void> {
+  /** Resolves when every change from now on is told. `open` is another way to watch than with our own eyes. */
+  async watch(
+    { watchId, path, recursive, debounceMs }: WatchRequest,
+    open: (order: WatchOrder) => WatchSource = (order) => openWatch({ ...this.#options, budget: this.#budget }, order),
+  ): Promise<void> {
     if (this.#isEnded) return;
     if (this.#active.has(watchId)) throw invalidRequest(`watch ${watchId} already exists`);
     if (this.#active.size >= MAX_WATCHES) {
@@ -62,9 +61,7 @@ export class Watches {
     }
     if ((debounceMs ?? 0) > MAX_DEBOUNCE_MS) throw invalidRequest(`debounceMs must not exceed ${MAX_DEBOUNCE_MS}`);
     const root = toBytePath(path);
-    const isDirectory = must(statAt(AT_FDCWD, root)).type === S_IFDIR;
-    const { inotify, io, maxPendingChanges } = this.#options;
-    const budget = this.#budget;
+    const { io, maxPendingChanges } = this.#options;
     const changes = new ChangeQueue({
       clock: io.clock,
       root,
@@ -73,9 +70,7 @@ export class Watches {
       hasRoom: () => this.#options.hasRoom(),
       send: (found) => this.#options.changed({ watchId, changes: found }),
     });
-    const source = isDirectory
-      ? new TreeWatch({ inotify, pacer: io.pacer, budget, changes, root, recursive })
-      : new FileWatch({ inotify, budget, changes, path: root });
+    const source = open({ root, recursive, changes });
     // The id is taken while the tree is being looked at, and can be given up then, too.
     this.#active.set(watchId, { changes, source });
     try {

@@ -17,6 +17,7 @@ import type { NativePath } from "../path_uri.ts";
 import type { Sandbox } from "../protocol/sandbox.ts";
 import { findBubblewrap } from "./bubblewrap_tool.ts";
 import { type Enforcement, type PreparedLaunch, prepareLaunch, visibleCommand, type WantedCommand } from "./confine.ts";
+import { deniedNames, type IsDenied } from "./denied_names.ts";
 import { DenoHostTree } from "./deno_host_tree.ts";
 import { DenoToolHost } from "./deno_tool_host.ts";
 import { scanGlobs } from "./glob_scan.ts";
@@ -115,6 +116,12 @@ export class SandboxService {
     this.#filePolicies.set(key, { tree, policy });
     if (this.#filePolicies.size > MAX_REMEMBERED_POLICIES) this.#filePolicies.delete(oldestKey(this.#filePolicies)!);
     return policy;
+  }
+
+  /** What a sandbox object denies by name, be it there or not; null when nothing. */
+  deniedNames(sandbox: Sandbox): IsDenied | null {
+    const { files } = requestedPolicy(sandbox, entryContext(this.#options.serverEnv.TMPDIR));
+    return files === "unrestricted" ? null : deniedNames(files, this.#tree);
   }
 
   async #filePolicy(requested: RequestedFiles, needs: readonly string[], tree: HostTree): Promise<FilePolicy> {

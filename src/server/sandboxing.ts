@@ -5,12 +5,17 @@ import { type CommandConfinement, type CommandRequest, SandboxService } from "..
 import type { SandboxSetting } from "../launch/sandbox_probe.ts";
 import { sandboxReport } from "../launch/sandbox_report.ts";
 import type { FileSystem } from "../fs/file_system.ts";
+import { ConfinedWatch } from "../fs/confined_watch.ts";
 import { type HelperOwner, HelperPool } from "../fs/helper_pool.ts";
-import { SandboxedFileSystem } from "../fs/sandboxed.ts";
+import type { WatchOrder, WatchSource } from "../fs/open_watch.ts";
+import { mayReadDirectly, SandboxedFileSystem } from "../fs/sandboxed.ts";
 import type { FilePolicy } from "../launch/policy.ts";
 import type { Logger } from "../log.ts";
 import type { ProcessBackend } from "../process/backend.ts";
 import { runPlan } from "../process/run_plan.ts";
+import { toByteString } from "../os/byte_string.ts";
+import { realPath } from "../os/file_calls.ts";
+import type { NativePath } from "../path_uri.ts";
 import type { SandboxReport } from "../protocol/environment.ts";
 import { type Sandbox, SandboxParam } from "../protocol/sandbox.ts";
 import { decodeParams } from "../rpc/method_table.ts";
@@ -56,6 +61,20 @@ export class Sandboxing {
     return new SandboxedFileSystem({ pool: this.#helpers, owner, policy, renew, direct });
   }
 
+  /** How a path is watched under a sandbox object; null when with the server's own eyes, as without one. */
+  async watch(
+    raw: unknown,
+    owner: HelperOwner,
+    path: NativePath,
+  ): Promise<((order: WatchOrder) => WatchSource) | null> {
+    const sandbox = decodeSandbox(raw);
+    const policy = await this.service.filePolicy(sandbox, this.#program.needs);
+    if (policy === "unrestricted") return null;
+    const isDenied = this.service.deniedNames(sandbox);
+    if (isDenied === null && mayReadDirectly(policy, path) && isFreeOfLinks(path)) return null;
+    return (order) => new ConfinedWatch({ pool: this.#helpers, owner, policy, isDenied }, order);
+  }
+
   /** What sandboxes are made with here; looks when nobody has before. */
   async report(): Promise<SandboxReport> {
     return sandboxReport(await this.service.describe());
@@ -69,6 +88,11 @@ export class Sandboxing {
   close(): void {
     this.#helpers.close();
   }
+}
+
+function isFreeOfLinks(path: NativePath): boolean {
+  const bytes = toByteString(path);
+  return realPath(bytes) === bytes;
 }
 
 function decodeSandbox(raw: unknown): Sandbox {

@@ -29,6 +29,7 @@ class LocalHelper implements HelperPort {
   constructor(events: HelperEvents) {
     this.#events = events;
     this.#service = new HelperService({
+      watch: () => Promise.reject(new Error("nothing is watched here")),
       files: createDirectFileSystem(),
       send: (parts) => parts.forEach((part) => events.received(part.slice())),
       onFault: (error) => {

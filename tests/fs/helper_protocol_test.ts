@@ -100,6 +100,15 @@ Deno.test("requests and replies without meaning are refused", () => {
   ) {
     assert.throws(() => parseReply(head), FrameError, JSON.stringify(head));
   }
+  const changed = (changes: unknown) => ({ type: "changed", changes });
+  for (
+    const event of [
+      ...[undefined, {}, { type: "watching" }, { type: "ended", root: "file:///" }, changed(null), changed([null])],
+      ...[changed([{ path: 1, kind: "created" }]), changed([{ path: "file:///a", kind: "read" }])],
+    ]
+  ) {
+    assert.throws(() => parseReply({ id: 1, type: "event", event }), FrameError, JSON.stringify(event));
+  }
 });
 
 Deno.test("errors keep their kind, their text and their number", () => {

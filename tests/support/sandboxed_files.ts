@@ -36,14 +36,15 @@ export class SandboxedFiles implements AsyncDisposable {
     return new SandboxedFiles(await SandboxHost.open(setting), others);
   }
 
+  async policy(text: string): Promise<FilePolicy> {
+    const policy = await this.host.service.filePolicy(this.host.sandbox(text), this.#program.needs);
+    if (policy === "unrestricted") throw new Error(`${text} confines nothing`);
+    return policy;
+  }
+
   /** Files under a policy like `read /, write ws`. */
   async under(text: string, owner: object = this): Promise<FileSystem> {
-    const sandbox = this.host.sandbox(text);
-    const renew = async (): Promise<FilePolicy> => {
-      const policy = await this.host.service.filePolicy(sandbox, this.#program.needs);
-      if (policy === "unrestricted") throw new Error(`${text} confines nothing`);
-      return policy;
-    };
+    const renew = () => this.policy(text);
     const { pool } = this;
     return new SandboxedFileSystem({ pool, owner, policy: await renew(), renew, direct: this.#direct });
   }

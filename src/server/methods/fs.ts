@@ -1,7 +1,6 @@
 /** `fs/*`: wire parameters to the file system, and its answers to wire results. Loaded with the first such request. */
 
 import type { Clock } from "../../clock.ts";
-import { invalidRequest } from "../../errors.ts";
 import { deferredFileSystem } from "../../fs/deferred.ts";
 import { createDirectFileSystem } from "../../fs/direct.ts";
 import type { FileSystem } from "../../fs/file_system.ts";
@@ -164,11 +163,13 @@ export function createFsMethods({ clock, sandboxing }: FsMethodsOptions) {
       return { watching: own(context).missing.watch(params) };
     },
     watch: async (params: fs.FsWatchParams, context: Context) => {
-      // A confined watch would have to run inside the sandbox; refusing is honest.
-      if (params.sandbox !== undefined && params.sandbox !== null) {
-        throw invalidRequest("this server cannot confine watches: sandbox must be null");
+      const owner = own(context);
+      if (params.sandbox === undefined || params.sandbox === null) await owner.watches.watch(params);
+      else {
+        owner.sandboxing ??= await sandboxing();
+        const open = await owner.sandboxing.watch(params.sandbox, owner, params.path);
+        await owner.watches.watch(params, open ?? undefined);
       }
-      await own(context).watches.watch(params);
       return DONE;
     },
     unwatch: ({ watchId }: fs.FsUnwatchParams, context: Context) => {

@@ -1,0 +1,43 @@
+/** The way to watch what lies at a path: a tree, or a single thing. */
+
+import type { ByteString } from "../os/byte_string.ts";
+import { AT_FDCWD } from "../os/file_calls.ts";
+import { S_IFDIR, statAt } from "../os/file_stat.ts";
+import type { ChangeQueue } from "./change_queue.ts";
+import { FileWatch } from "./file_watch.ts";
+import type { Inotify } from "./inotify.ts";
+import type { IoContext } from "./io_context.ts";
+import { must } from "./map_error.ts";
+import { TreeWatch } from "./tree_watch.ts";
+import type { WatchBudget } from "./watch_budget.ts";
+
+/** Something that tells changes from `start` to `close`. */
+export interface WatchSource {
+  /** Resolves when every change from now on is told. */
+  start(): Promise<void>;
+  close(): void;
+}
+
+/** One watch: what of, and where changes go. */
+export interface WatchOrder {
+  readonly root: ByteString;
+  readonly recursive: boolean;
+  readonly changes: ChangeQueue;
+}
+
+export interface WatchMachine {
+  readonly inotify: Inotify;
+  readonly io: Pick<IoContext, "pacer">;
+  readonly budget: WatchBudget;
+}
+
+/** Throws when there is nothing at the path. */
+export function openWatch(
+  { inotify, io, budget }: WatchMachine,
+  { root, recursive, changes }: WatchOrder,
+): WatchSource {
+  const isDirectory = must(statAt(AT_FDCWD, root)).type === S_IFDIR;
+  return isDirectory
+    ? new TreeWatch({ inotify, pacer: io.pacer, budget, changes, root, recursive })
+    : new FileWatch({ inotify, budget, changes, path: root });
+}
