@@ -23,7 +23,7 @@ export interface ChangeQueueOptions {
   send(changes: FsChange[]): void;
 }
 
-type PathChange = "created" | "modified" | "removed";
+export type PathChange = "created" | "modified" | "removed";
 
 export class ChangeQueue {
   readonly #options: ChangeQueueOptions;

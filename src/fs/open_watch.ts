@@ -1,13 +1,15 @@
 /** The way to watch what lies at a path: a tree, or a single thing. */
 
 import type { ByteString } from "../os/byte_string.ts";
+import { ENOENT } from "../os/errno.ts";
 import { AT_FDCWD } from "../os/file_calls.ts";
 import { S_IFDIR, statAt } from "../os/file_stat.ts";
 import type { ChangeQueue } from "./change_queue.ts";
+import { isPlaceholder } from "./directory_reader.ts";
 import { FileWatch } from "./file_watch.ts";
 import type { Inotify } from "./inotify.ts";
 import type { IoContext } from "./io_context.ts";
-import { must } from "./map_error.ts";
+import { must, OsError } from "./map_error.ts";
 import { TreeWatch } from "./tree_watch.ts";
 import type { WatchBudget } from "./watch_budget.ts";
 
@@ -37,6 +39,7 @@ export function openWatch(
   { root, recursive, changes }: WatchOrder,
 ): WatchSource {
   const isDirectory = must(statAt(AT_FDCWD, root)).type === S_IFDIR;
+  if (isDirectory && isPlaceholder(AT_FDCWD, root)) throw new OsError(ENOENT);
   return isDirectory
     ? new TreeWatch({ inotify, pacer: io.pacer, budget, changes, root, recursive })
     : new FileWatch({ inotify, budget, changes, path: root });

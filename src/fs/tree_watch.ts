@@ -3,7 +3,7 @@
  *
  * A directory that appears is watched before it is listed, so that whatever happens in it is either seen or found. After
  * events were lost, all watches are set anew before the client is told to look: what changes after its look is seen
- * again. Links are not followed, except the root itself.
+ * again. Links are not followed, except the root itself. Placeholders are not told of, but watched: somebody may use one.
  */
 
 import { invalidRequest } from "../errors.ts";
@@ -11,8 +11,8 @@ import type { ByteString } from "../os/byte_string.ts";
 import { EACCES, ENOENT, ENOTDIR } from "../os/errno.ts";
 import { AT_FDCWD, AT_SYMLINK_NOFOLLOW, closeFd, O_DIRECTORY, O_RDONLY, openAt } from "../os/file_calls.ts";
 import { S_IFDIR, statAt } from "../os/file_stat.ts";
-import { joinPath } from "./byte_path.ts";
-import type { ChangeQueue } from "./change_queue.ts";
+import { joinPath, parentOf } from "./byte_path.ts";
+import type { ChangeQueue, PathChange } from "./change_queue.ts";
 import { allRecords, type DirectoryRecord } from "./directory_reader.ts";
 import {
   IN_ATTRIB,
@@ -35,6 +35,7 @@ import {
 import { cannotWatch, OsError } from "./map_error.ts";
 import type { Pacer, Slice } from "./pacer.ts";
 import type { WatchBudget } from "./watch_budget.ts";
+import { WatchedPlaceholders } from "./watched_placeholders.ts";
 
 const APPEARED = IN_CREATE | IN_MOVED_TO;
 const DISAPPEARED = IN_DELETE | IN_MOVED_FROM;
@@ -60,6 +61,7 @@ interface Unseen {
 export class TreeWatch {
   readonly #options: TreeWatchOptions;
   readonly #directories = new Map<ByteString, Subscription>();
+  readonly #placeholders = new WatchedPlaceholders();
   readonly #listener: InotifyListener = {
     changed: (mask, name, directory) => {
       if (this.#isClosed) return;
@@ -119,25 +121,53 @@ export class TreeWatch {
       return cannotWatch(-subscription);
     }
     this.#directories.set(path, subscription);
+    for (const placeholder of this.#placeholders.find(path)) this.#watchPlaceholder(placeholder);
     return null;
   }
 
   #entryChanged(mask: number, path: ByteString): void {
-    const { changes, recursive } = this.#options;
+    const { recursive } = this.#options;
     const isDirectory = (mask & IN_ISDIR) !== 0;
+    // Something has been put into a placeholder: to the client it has come into existence with that.
+    const parent = parentOf(path);
+    this.#tellIfUsed(parent);
+    if (!recursive && parent !== this.#options.root) return;
     if ((mask & DISAPPEARED) !== 0) {
-      changes.add(path, "removed");
+      this.#add(path, "removed");
       if (!isDirectory) return;
       // What is deleted was empty; what is moved away takes everything below with it.
       if ((mask & IN_DELETE) !== 0) this.#forget(path);
       else this.#forgetBelow(path);
     } else if ((mask & APPEARED) !== 0) {
-      changes.add(path, "created");
-      if (!isDirectory || !recursive) return;
+      const isTold = this.#add(path, "created");
+      if (!isDirectory) return;
+      if (!recursive) {
+        if (!isTold) this.#watchPlaceholder(path);
+        return;
+      }
       // It may have taken the place of another directory, whose end is told later.
       this.#forgetBelow(path);
       this.#lookInto({ path, isNew: true });
-    } else changes.add(path, "modified");
+    } else this.#add(path, "modified");
+  }
+
+  /** False when it is no change to a client. */
+  #add(path: ByteString, change: PathChange): boolean {
+    const told = this.#placeholders.translate(path, change);
+    if (told !== null) this.#options.changes.add(path, told);
+    return told !== null;
+  }
+
+  /** To see it being put to use, also where directories below are not watched. */
+  #watchPlaceholder(path: ByteString): void {
+    if (this.#options.recursive) this.#unseen.push({ path, isNew: true });
+    else this.#watch(path);
+  }
+
+  #tellIfUsed(directory: ByteString): void {
+    if (!this.#placeholders.isUsed(directory)) return;
+    this.#options.changes.add(directory, "created");
+    if (!this.#options.recursive) this.#forget(directory);
   }
 
   /** A watched directory itself is gone. Of all but the root its parent tells. */
@@ -180,6 +210,7 @@ export class TreeWatch {
   async #look({ path, isNew }: Unseen, slice: Slice): Promise<void> {
     const failure = this.#watch(path);
     if (failure !== null) return this.#cannotWatch(path, failure);
+    this.#tellIfUsed(path);
     const fd = openAt(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
     if (fd < 0) return this.#cannotWatch(path, new OsError(-fd));
     try {

@@ -14,6 +14,7 @@ import { statAt } from "../os/file_stat.ts";
 import type { NativePath } from "../path_uri.ts";
 import type { FsMissingChangedNotification, FsWatchMissingParams } from "../protocol/fs.ts";
 import { componentsOf, joinPath, ROOT, toBytePath } from "./byte_path.ts";
+import { isPlaceholder } from "./directory_reader.ts";
 import {
   IN_ATTRIB,
   IN_CREATE,
@@ -75,7 +76,10 @@ export class MissingWatch {
 
   #watchMissing(path: ByteString): boolean {
     // First the watches, then the look: what appears after the look is seen.
-    return this.#watchNames(path) && statAt(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW) === -ENOENT;
+    if (!this.#watchNames(path)) return false;
+    if (statAt(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW) === -ENOENT) return true;
+    // To the client there is nothing at a placeholder either, until somebody makes something of it.
+    return isPlaceholder(AT_FDCWD, path) && this.#subscribe(path, NAMES | ITSELF, () => true);
   }
 
   #watchPresent(present: NativePath | null): boolean {
