@@ -38,4 +38,5 @@ export const CAPABILITIES: Capabilities = {
   lifecycleNotifications: true,
   processEndReason: true,
   sandboxReport: true,
+  networkDenials: true,
 };

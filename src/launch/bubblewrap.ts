@@ -21,7 +21,7 @@ import {
 } from "./launch_plan.ts";
 import { launchStub } from "./launch_stub.ts";
 import type { FilePolicy, MissingPath, PathRule, Policy } from "./policy.ts";
-import { seccompProgram } from "./seccomp.ts";
+import { networkFilter, seccompProgram } from "./seccomp.ts";
 import type { Architecture } from "./syscalls.ts";
 
 /** An installed bubblewrap, as `bubblewrap_tool.ts` finds it. */
@@ -52,13 +52,28 @@ const STUB_PATH = "/dev/.launch";
 /** Where a sandbox has its own instance. The host's must not show: `/proc` leads to every process's files. */
 const OWN_MOUNTS = ["/dev", "/proc"];
 
+export interface BubblewrapPlanOptions {
+  readonly tool: BubblewrapTool;
+  readonly architecture: Architecture;
+  /** Whether what is refused of the network is to be told, where the kernel can do that. */
+  readonly reportsDenials?: boolean;
+}
+
 /** What is in `files.missing` must be held by a placeholder lease, from before the start until everything has ended. */
 export function planBubblewrap(
   command: ConfinedCommand,
   policy: Policy & { readonly files: FilePolicy },
-  options: { readonly tool: BubblewrapTool; readonly architecture: Architecture },
+  options: BubblewrapPlanOptions,
 ): LaunchPlan {
   const { tool, architecture } = options;
+  // In the sandbox's first process, where the stub never runs, this filter is alone and has no listener: it refuses just
+  // the same. The command is bound by the stub's filter as well, whose answer then counts.
+  const isWatched = options.reportsDenials === true && policy.network === "restricted";
+  const filter = seccompProgram({
+    architecture,
+    network: policy.network,
+    networkRefusal: isWatched ? "notify" : "errno",
+  });
   const mounts = new MountArguments(policy.files, tool.bindsDescriptors);
   const args = [
     "--die-with-parent",
@@ -92,9 +107,9 @@ export function planBubblewrap(
     cwd: "/",
     descriptors: [
       { fd: ARGS_FD, type: "bytes", bytes: nulTerminated(args) },
-      { fd: SECCOMP_FD, type: "bytes", bytes: seccompProgram({ architecture, network: policy.network }) },
+      { fd: SECCOMP_FD, type: "bytes", bytes: filter },
       { fd: REPORT_FD, type: "report" },
-      { fd: STUB_FD, type: "bytes", bytes: stubFor(architecture) },
+      { fd: STUB_FD, type: "bytes", bytes: stubFor(architecture, isWatched) },
       { fd: INFO_FD, type: "info" },
       ...mounts.descriptors,
     ],
@@ -108,13 +123,21 @@ export function parseFirstProcess(info: Uint8Array): number | null {
   return pid === undefined ? null : Number(pid);
 }
 
-const stubs = new Map<Architecture, Uint8Array<ArrayBuffer>>();
+const stubs = new Map<string, Uint8Array<ArrayBuffer>>();
 
 /** Always the same bytes, so they are made once. */
-function stubFor(architecture: Architecture): Uint8Array<ArrayBuffer> {
-  const stub = stubs.get(architecture) ??
-    launchStub({ architecture, reportDescriptor: REPORT_FD, closeOnExec: [ARGS_FD, SECCOMP_FD, STUB_FD, INFO_FD] });
-  stubs.set(architecture, stub);
+function stubFor(architecture: Architecture, isWatched: boolean): Uint8Array<ArrayBuffer> {
+  const key = `${architecture} ${isWatched}`;
+  const stub = stubs.get(key) ?? launchStub({
+    architecture,
+    reportDescriptor: REPORT_FD,
+    closeOnExec: [ARGS_FD, SECCOMP_FD, STUB_FD, INFO_FD],
+    ...(!isWatched ? {} : {
+      seccomp: networkFilter(architecture, "errno"),
+      listening: { seccomp: networkFilter(architecture, "notify"), descriptor: STUB_FD },
+    }),
+  });
+  stubs.set(key, stub);
   return stub;
 }
 

@@ -33,6 +33,8 @@ export interface ConfineOptions {
   readonly placeholders: PlaceholderFiles;
   /** Told of placeholders before they are made. */
   readonly leftovers?: LeftoverList | undefined;
+  /** Whether what is refused of the network is to be told, where the kernel can do that. */
+  readonly reportsDenials?: boolean;
 }
 
 export interface PreparedLaunch {
@@ -48,16 +50,18 @@ export interface PreparedLaunch {
  * @throws {PathAppearedError} when the disk has changed since the policy was made: make the policy again
  */
 export function prepareLaunch(command: ConfinedCommand, policy: Policy, options: ConfineOptions): PreparedLaunch {
-  const { enforcement, architecture, isRoot } = options;
+  const { enforcement, architecture, isRoot, reportsDenials = false } = options;
   const { network, files } = policy;
   const withoutTraces = (plan: LaunchPlan | null): PreparedLaunch => ({ plan, release: () => {} });
   switch (enforcement.type) {
     case "none":
       return withoutTraces(null);
     case "seccomp":
-      return withoutTraces(planStub(command, { architecture, network, isRoot, ruleset: null }));
+      return withoutTraces(planStub(command, { architecture, network, isRoot, reportsDenials, ruleset: null }));
     case "landlock":
-      return withoutTraces(planStub(command, { architecture, network, isRoot, ruleset: enforcement.ruleset }));
+      return withoutTraces(
+        planStub(command, { architecture, network, isRoot, reportsDenials, ruleset: enforcement.ruleset }),
+      );
     case "seatbelt":
       return withoutTraces(planSeatbelt(command, policy));
     case "bubblewrap": {
@@ -66,7 +70,7 @@ export function prepareLaunch(command: ConfinedCommand, policy: Policy, options:
       try {
         const held = { network, files: { ...files, missing: lease.held } };
         return {
-          plan: planBubblewrap(command, held, { tool: enforcement.tool, architecture }),
+          plan: planBubblewrap(command, held, { tool: enforcement.tool, architecture, reportsDenials }),
           release: lease.release,
         };
       } catch (error) {

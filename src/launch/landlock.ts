@@ -108,6 +108,8 @@ export interface StubPlanOptions {
   readonly ruleset: LandlockRuleset | null;
   /** Whether the server, and so its child, is root. */
   readonly isRoot: boolean;
+  /** Whether what is refused of the network is to be told, where the kernel can do that. */
+  readonly reportsDenials?: boolean;
 }
 
 /** The stub alone, bound to a ruleset or, without one, to the system call filter only. */
@@ -115,7 +117,9 @@ export function planStub(
   command: ConfinedCommand,
   options: StubPlanOptions,
 ): LaunchPlan {
-  const { architecture, network, ruleset, isRoot } = options;
+  const { architecture, network, ruleset, isRoot, reportsDenials = false } = options;
+  // Landlock has no say over modes, owners and times; the policies it is used for let nothing of the sort be changed.
+  const filter = { architecture, network, refuseMetadataChanges: ruleset !== null };
   const stub = launchStub({
     architecture,
     reportDescriptor: REPORT_FD,
@@ -124,8 +128,10 @@ export function planStub(
       landlockDescriptor: RULESET_FD,
       dropCapabilities: isRoot ? "required" as const : "ifPossible" as const,
     }),
-    // Landlock has no say over modes, owners and times; the policies it is used for let nothing of the sort be changed.
-    seccomp: seccompProgram({ architecture, network, refuseMetadataChanges: ruleset !== null }),
+    seccomp: seccompProgram(filter),
+    ...(!reportsDenials || network === "enabled" ? {} : {
+      listening: { seccomp: seccompProgram({ ...filter, networkRefusal: "notify" }), descriptor: STUB_FD },
+    }),
   });
   return {
     program: `/proc/self/fd/${STUB_FD}`,

@@ -40,7 +40,10 @@ export type PlannedDescriptor =
   | { readonly fd: number; readonly type: "bytes"; readonly bytes: Uint8Array<ArrayBuffer> }
   /** Opened with `O_PATH` and without following any link; a link anywhere on the way is a reason to plan again. */
   | { readonly fd: number; readonly type: "path"; readonly path: string }
-  /** The write end of a pipe. What arrives until its end is for `parseStubReport`. */
+  /**
+   * One end of a pair of stream sockets. What arrives until its end is for `parseStubReport`. A descriptor that comes with
+   * it is the listener of the system call filter: whoever holds it answers the calls that the filter refuses.
+   */
   | { readonly fd: number; readonly type: "report" }
   /**
    * The write end of a pipe. What arrives until its end is for `parseFirstProcess`: bubblewrap itself may end a moment

@@ -8,6 +8,9 @@
  * - It reports over a descriptor that the sandbox stands, and whether the command could be executed. A wrapper that
  *   failed to set up says neither, so its failure is never taken for the command's.
  * - It gives the command any `argv[0]`, which older bubblewrap cannot.
+ * - It takes the network away with a filter that has a listener, and sends the listener along with its report: the server
+ *   then answers the calls that the filter refuses, and so knows of them. The kernel closes the stub's own listener when it
+ *   becomes the command, as it closes the descriptor of the report.
  * - Without a wrapper it restricts itself (capabilities, no new privileges, Landlock, seccomp) and then becomes the
  *   command: the child is born restricted, and no thread of the server ever is.
  *
@@ -20,7 +23,7 @@ import { type Architecture, type SyscallName, syscallNumber } from "./syscalls.t
 
 export interface StubOptions {
   readonly architecture: Architecture;
-  /** Where it reports. The write end of a pipe; the command does not inherit it. */
+  /** Where it reports: to be written to, and a socket if a listener is to be sent. The command does not inherit it. */
   readonly reportDescriptor: number;
   /** Further descriptors that the command must not inherit. */
   readonly closeOnExec?: readonly number[];
@@ -35,6 +38,15 @@ export interface StubOptions {
   readonly landlockDescriptor?: number;
   /** A filter to be bound by, as `seccompProgram` makes it. */
   readonly seccomp?: Uint8Array<ArrayBuffer>;
+  /** Needs `seccomp`, which is installed instead where the kernel gives no listener. */
+  readonly listening?: ListeningFilter;
+}
+
+/** A filter with a listener. */
+export interface ListeningFilter {
+  readonly seccomp: Uint8Array<ArrayBuffer>;
+  /** The number the listener gets: of a descriptor that is the stub's and has been of use. */
+  readonly descriptor: number;
 }
 
 /** What the stub was doing when it failed. A letter each on the wire. */
@@ -63,6 +75,11 @@ const PR_CAP_AMBIENT = 47;
 const PR_CAP_AMBIENT_CLEAR_ALL = 4;
 const PR_SET_NO_NEW_PRIVS = 38;
 const SECCOMP_SET_MODE_FILTER = 1;
+/** A listener, and one whose work is undone only by a signal that kills: others would make programs see EINTR. */
+const LISTENER_FLAGS = 0x08 | 0x20;
+const O_CLOEXEC = 0o2000000;
+const SOL_SOCKET = 1;
+const SCM_RIGHTS = 1;
 /** The kernel's signal set: 64 bits. */
 const SIGNAL_SET_BYTES = 8;
 
@@ -85,7 +102,7 @@ function assemble(options: StubOptions, dataAddress: number): Uint8Array<ArrayBu
   };
   const failures: { stage: Stage; jump: ReturnType<Emitter["jumpIfFailed"]> }[] = [];
   const orFail = (stage: Stage): void => void failures.push({ stage, jump: emitter.jumpIfFailed() });
-  const data = dataLayout(dataAddress);
+  const data = dataLayout(options, dataAddress);
 
   emitter.keepStart();
   call("rt_sigprocmask", SIG_SETMASK, data.signalSet, 0, SIGNAL_SET_BYTES);
@@ -105,11 +122,26 @@ function assemble(options: StubOptions, dataAddress: number): Uint8Array<ArrayBu
     call("landlock_restrict_self", landlockDescriptor, 0);
     orFail("L");
   }
+  let afterReport: ReturnType<Emitter["jump"]> | null = null;
+  if (options.listening !== undefined) {
+    call("seccomp", SECCOMP_SET_MODE_FILTER, LISTENER_FLAGS, data.listeningHeader);
+    const withoutListener = emitter.jumpIfFailed();
+    emitter.resultAsFirstArgument();
+    emitter.argument(1, options.listening.descriptor);
+    emitter.argument(2, O_CLOEXEC);
+    emitter.systemCall(numberOf("dup3", options.architecture));
+    orFail("S");
+    call("sendmsg", reportDescriptor, data.message, 0);
+    orFail("S");
+    afterReport = emitter.jump();
+    withoutListener.land();
+  }
   if (options.seccomp !== undefined) {
     call("seccomp", SECCOMP_SET_MODE_FILTER, 0, data.filterHeader);
     orFail("S");
   }
   call("write", reportDescriptor, data.ready, 1);
+  afterReport?.land();
   emitter.wordFromStart(0, 16); // argv[1], after the count and argv[0]
   emitter.addressFromStart(1, 24); // the address of argv[2]
   emitter.environmentAddress();
@@ -137,27 +169,57 @@ function numberOf(name: SyscallName, architecture: Architecture): number {
 
 // ---------------------------------------------------------------- constants the code points at
 
+// The kernel's structures, in bytes: `sock_fprog`, `msghdr`, `iovec`, and a `cmsghdr` with one descriptor, padded.
+const FILTER_HEADER_BYTES = 16;
+const MESSAGE_BYTES = 56;
+const VECTOR_BYTES = 16;
+const CONTROL_HEADER_BYTES = 16;
+const CONTROL_BYTES = CONTROL_HEADER_BYTES + 8;
+
 /** Addresses of the constants, in the order `dataOf` writes them. */
-function dataLayout(dataAddress: number) {
+function dataLayout({ seccomp, listening }: StubOptions, dataAddress: number) {
   const signalSet = dataAddress;
   const ready = signalSet + SIGNAL_SET_BYTES;
   const filterHeader = ready + 8;
-  const filter = filterHeader + 16;
-  return { signalSet, ready, filterHeader, filter };
+  const filter = filterHeader + FILTER_HEADER_BYTES;
+  const listeningHeader = filter + (seccomp?.length ?? 0);
+  const message = listeningHeader + FILTER_HEADER_BYTES;
+  const vector = message + MESSAGE_BYTES;
+  const control = vector + VECTOR_BYTES;
+  const listeningFilter = control + CONTROL_BYTES;
+  // Without a listener its part is left out.
+  const end = listening === undefined ? listeningHeader : listeningFilter + listening.seccomp.length;
+  return { signalSet, ready, filterHeader, filter, listeningHeader, message, vector, control, listeningFilter, end };
 }
 
-function dataOf({ blockedSignals = [], seccomp }: StubOptions, dataAddress: number): Uint8Array<ArrayBuffer> {
-  const { signalSet, ready, filterHeader, filter } = dataLayout(dataAddress);
-  const bytes = new Uint8Array(filter - dataAddress + (seccomp?.length ?? 0));
+function dataOf(options: StubOptions, dataAddress: number): Uint8Array<ArrayBuffer> {
+  const { blockedSignals = [], seccomp, listening } = options;
+  const layout = dataLayout(options, dataAddress);
+  const bytes = new Uint8Array(layout.end - dataAddress);
   const view = new DataView(bytes.buffer);
+  const at = (address: number): number => address - dataAddress;
+  const setFilter = (header: number, filter: number, program: Uint8Array): void => {
+    // How many instructions of eight bytes, and where.
+    view.setUint16(at(header), program.length / 8, true);
+    view.setBigUint64(at(header) + 8, BigInt(filter), true);
+    bytes.set(program, at(filter));
+  };
   const set = blockedSignals.reduce((bits, signal) => bits | (1n << BigInt(signal - 1)), 0n);
-  view.setBigUint64(signalSet - dataAddress, set, true);
-  view.setUint8(ready - dataAddress, READY);
-  if (seccomp !== undefined) {
-    // The kernel's `struct sock_fprog`: how many instructions of eight bytes, and where.
-    view.setUint16(filterHeader - dataAddress, seccomp.length / 8, true);
-    view.setBigUint64(filterHeader - dataAddress + 8, BigInt(filter), true);
-    bytes.set(seccomp, filter - dataAddress);
+  view.setBigUint64(at(layout.signalSet), set, true);
+  view.setUint8(at(layout.ready), READY);
+  if (seccomp !== undefined) setFilter(layout.filterHeader, layout.filter, seccomp);
+  if (listening !== undefined) {
+    setFilter(layout.listeningHeader, layout.listeningFilter, listening.seccomp);
+    view.setBigUint64(at(layout.message) + 16, BigInt(layout.vector), true);
+    view.setBigUint64(at(layout.message) + 24, 1n, true);
+    view.setBigUint64(at(layout.message) + 32, BigInt(layout.control), true);
+    view.setBigUint64(at(layout.message) + 40, BigInt(CONTROL_BYTES), true);
+    view.setBigUint64(at(layout.vector), BigInt(layout.ready), true);
+    view.setBigUint64(at(layout.vector) + 8, 1n, true);
+    view.setBigUint64(at(layout.control), BigInt(CONTROL_HEADER_BYTES + 4), true);
+    view.setInt32(at(layout.control) + 8, SOL_SOCKET, true);
+    view.setInt32(at(layout.control) + 12, SCM_RIGHTS, true);
+    view.setInt32(at(layout.control) + CONTROL_HEADER_BYTES, listening.descriptor, true);
   }
   return bytes;
 }

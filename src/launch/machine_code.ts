@@ -24,6 +24,10 @@ export interface Emitter {
   /** Loads the address of the environment, which follows the arguments and their end, into the third argument. */
   environmentAddress(): void;
   systemCall(number: number): void;
+  /** Takes what the last call returned, a descriptor, for the first argument of the next. */
+  resultAsFirstArgument(): void;
+  /** Leaves the straight line. */
+  jump(): ForwardJump;
   /** Leaves the straight line when the last call failed. */
   jumpIfFailed(): ForwardJump;
   /** Writes `tag` and the last call's error number, five bytes, to a descriptor. */
@@ -73,9 +77,23 @@ class X86Emitter implements Emitter {
     this.#code.push(0x0f, 0x05); // syscall
   }
 
+  resultAsFirstArgument(): void {
+    this.#code.push(0x89, 0xc7); // mov edi, eax
+  }
+
+  jump(): ForwardJump {
+    this.#code.push(0xe9, 0, 0, 0, 0); // jmp
+    return this.#distance();
+  }
+
   jumpIfFailed(): ForwardJump {
     this.#code.push(0x48, 0x85, 0xc0); // test rax, rax
-    this.#code.push(0x0f, 0x88, 0, 0, 0, 0); // js, to be filled in
+    this.#code.push(0x0f, 0x88, 0, 0, 0, 0); // js
+    return this.#distance();
+  }
+
+  /** The last four bytes say how far to jump, and are filled in when that is known. */
+  #distance(): ForwardJump {
     const next = this.#code.length;
     return { land: () => void this.#code.splice(next - 4, 4, ...littleEndian(this.#code.length - next)) };
   }
@@ -124,6 +142,15 @@ class Arm64Emitter implements Emitter {
   systemCall(number: number): void {
     this.#move(8, number);
     this.#words.push(0xd4000001); // svc #0
+  }
+
+  resultAsFirstArgument(): void {
+    // The same register.
+  }
+
+  jump(): ForwardJump {
+    const from = this.#words.push(0) - 1;
+    return { land: () => void (this.#words[from] = 0x14000000 | (this.#words.length - from)) }; // b
   }
 
   jumpIfFailed(): ForwardJump {

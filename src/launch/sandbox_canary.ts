@@ -66,6 +66,7 @@ export async function runCanary(enforcement: Enforcement, host: CanaryHost): Pro
     const argv = ["sh", "-c", SCRIPT, "sh", hasRoot ? `${inside}/file` : "/dev/null", `${outside}/file`];
     const command = { program: "/bin/sh", argv, env: {}, cwd: "/" };
     const { architecture, isRoot, placeholders } = host;
+    // Denials are not asked for: the stub's own filter for them would pass for the one the wrapper is to install.
     const { plan, release } = prepareLaunch(command, policy, { enforcement, architecture, isRoot, placeholders });
     if (plan === null) return "nothing was confined";
     const { code, stderr, report } = await host.launch(plan).finally(release);

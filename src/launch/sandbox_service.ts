@@ -138,7 +138,7 @@ export class SandboxService {
 
   /** A launch of a program of our own, without network. Rejects when the policy cannot be enforced. */
   async prepareOwn(command: ConfinedCommand, files: FilePolicy, leftovers?: LeftoverList): Promise<ConfinedLaunch> {
-    return await this.#prepare(command, { files, network: "restricted" }, leftovers);
+    return await this.#prepare(command, { files, network: "restricted" }, { leftovers, reportsDenials: false });
   }
 
   /** What a sandbox object would be enforced with for a command, without preparing anything. Rejects as that would. */
@@ -160,7 +160,8 @@ export class SandboxService {
     for (let attempt = 1;; attempt++) {
       const policy = await this.#resolve(requested);
       try {
-        return await this.#prepare(visibleCommand(wantedCommand(command), policy, this.#tree), policy, leftovers);
+        const visible = visibleCommand(wantedCommand(command), policy, this.#tree);
+        return await this.#prepare(visible, policy, { leftovers, reportsDenials: true });
       } catch (error) {
         if (!(error instanceof PathAppearedError) || attempt === MAX_ATTEMPTS) throw error;
       }
@@ -170,7 +171,7 @@ export class SandboxService {
   async #prepare(
     command: ConfinedCommand,
     policy: Policy,
-    leftovers: LeftoverList | undefined,
+    options: { leftovers: LeftoverList | undefined; reportsDenials: boolean },
   ): Promise<ConfinedLaunch> {
     const enforcement = await this.#choose(policy);
     const { plan, release } = prepareLaunch(command, policy, {
@@ -178,7 +179,7 @@ export class SandboxService {
       architecture: Deno.build.arch,
       isRoot: this.#isRoot,
       placeholders: this.#placeholders,
-      leftovers,
+      ...options,
     });
     if (plan === null) throw new Error("what was to be confined is not");
     return { plan, release };

@@ -4,6 +4,10 @@
  * Refused calls fail with an error number, so that programs can tell and carry on. The exception is code of another
  * architecture (`int 0x80` and the like): its call numbers mean something else, and the process is killed. Pure; whoever
  * starts the process hands the bytes to bubblewrap or bakes them into the launch stub.
+ *
+ * What would reach the network can also be refused by way of a listener, so that whoever holds it knows what was refused.
+ * Where several filters bind a process the kernel takes the strictest answer, an error number before a notification, and
+ * of equal ones the youngest filter's: to notify, no older filter may answer with an error.
  */
 
 import type { NetworkAccess } from "../protocol/sandbox.ts";
@@ -12,12 +16,20 @@ import { type Architecture, type SyscallName, syscallNumber } from "./syscalls.t
 export interface SeccompOptions {
   readonly architecture: Architecture;
   readonly network: NetworkAccess;
+  /** Without a network; `errno` unless said otherwise. */
+  readonly networkRefusal?: NetworkRefusal;
   /**
    * Also refuse every change of owner, mode, times and extended attributes: for a backend that has no say over them
    * (Landlock) and a policy that lets nothing be written.
    */
   readonly refuseMetadataChanges?: boolean;
 }
+
+/**
+ * How calls are refused that would reach the network. `errno`: by the kernel. `notify`: by whoever holds the filter's
+ * listener, which is to give the same error; without a listener, or once it is closed, the call fails with ENOSYS.
+ */
+export type NetworkRefusal = "errno" | "notify";
 
 /**
  * Refused whatever the policy. What an unprivileged process cannot do anyway is not listed: each of these works, or
@@ -123,6 +135,7 @@ const AND = 0x54;
 const RETURN = 0x06;
 const RET_KILL_PROCESS = 0x80000000;
 const RET_ERRNO = 0x00050000;
+const RET_USER_NOTIF = 0x7fc00000;
 const RET_ALLOW = 0x7fff0000;
 
 /** One `struct sock_filter`: jumps are counted from the next instruction. */
@@ -136,22 +149,17 @@ interface Instruction {
 const plain = (code: number, k: number): Instruction => ({ code, k, ifTrue: 0, ifFalse: 0 });
 const jump = (code: number, k: number, ifTrue: number, ifFalse: number): Instruction => ({ code, k, ifTrue, ifFalse });
 const refuse = (errno: number): Instruction => plain(RETURN, RET_ERRNO | errno);
+const refuseNetwork = (refusal: NetworkRefusal): Instruction =>
+  refusal === "errno" ? refuse(EPERM) : plain(RETURN, RET_USER_NOTIF);
 
 /** The filter as an array of `struct sock_filter`, little-endian. */
 export function seccompProgram(options: SeccompOptions): Uint8Array<ArrayBuffer> {
-  const { architecture } = options;
+  const { architecture, networkRefusal = "errno" } = options;
   const isRestricted = options.network === "restricted";
   const isFrozen = options.refuseMetadataChanges === true;
 
-  const program: Instruction[] = [
-    plain(LOAD_WORD, ARCH_OFFSET),
-    jump(JUMP_EQUAL, AUDIT_ARCH[architecture], 1, 0),
-    plain(RETURN, RET_KILL_PROCESS),
-    plain(LOAD_WORD, NR_OFFSET),
-  ];
-  if (architecture === "x86_64") program.push(jump(JUMP_AT_LEAST, X32_SYSCALL_BIT, 0, 1), refuse(ENOSYS));
-
-  const refused = [...ALWAYS_REFUSED, ...(isFrozen ? METADATA_CALLS : []), ...(isRestricted ? NETWORK_CALLS : [])];
+  const program = ownCallsOnly(architecture);
+  const refused = [...ALWAYS_REFUSED, ...(isFrozen ? METADATA_CALLS : [])];
   for (const name of refused) program.push(...onCall(name, architecture, [refuse(EPERM)]));
 
   // Its flags lie in memory, where a filter cannot look. Programs fall back to clone, as on a kernel without it.
@@ -169,29 +177,51 @@ export function seccompProgram(options: SeccompOptions): Uint8Array<ArrayBuffer>
     plain(LOAD_WORD, argumentOffset(1)),
     ...requests.flatMap((request) => [jump(JUMP_EQUAL, request, 0, 1), refuse(EPERM)]),
   ]));
-  if (isRestricted) {
-    for (const name of ["socket", "socketpair"] as const) {
-      program.push(...onCall(name, architecture, ONLY_LOCAL_STREAMS));
-    }
-  }
+  if (isRestricted) program.push(...withoutNetwork(architecture, networkRefusal));
   program.push(plain(RETURN, RET_ALLOW));
   return encode(program);
+}
+
+/** A filter that refuses the network and nothing else, for a process that is bound by the other one as well. */
+export function networkFilter(architecture: Architecture, refusal: NetworkRefusal): Uint8Array<ArrayBuffer> {
+  return encode([...ownCallsOnly(architecture), ...withoutNetwork(architecture, refusal), plain(RETURN, RET_ALLOW)]);
+}
+
+/** Goes on, with the call's number loaded, only for calls in the numbers of this architecture. */
+function ownCallsOnly(architecture: Architecture): Instruction[] {
+  return [
+    plain(LOAD_WORD, ARCH_OFFSET),
+    jump(JUMP_EQUAL, AUDIT_ARCH[architecture], 1, 0),
+    plain(RETURN, RET_KILL_PROCESS),
+    plain(LOAD_WORD, NR_OFFSET),
+    ...(architecture === "x86_64" ? [jump(JUMP_AT_LEAST, X32_SYSCALL_BIT, 0, 1), refuse(ENOSYS)] : []),
+  ];
+}
+
+function withoutNetwork(architecture: Architecture, refusal: NetworkRefusal): Instruction[] {
+  const refused = refuseNetwork(refusal);
+  return [
+    ...NETWORK_CALLS.flatMap((name) => onCall(name, architecture, [refused])),
+    ...(["socket", "socketpair"] as const).flatMap((name) => onCall(name, architecture, onlyLocalStreams(refused))),
+  ];
 }
 
 /**
  * Lets a socket be made only if it can reach nothing without `connect`: local, and of a kind that ignores addresses when
  * sending. A local datagram socket does not; it could talk to any socket file of the host.
  */
-const ONLY_LOCAL_STREAMS: readonly Instruction[] = [
-  plain(LOAD_WORD, argumentOffset(0)),
-  jump(JUMP_EQUAL, AF_UNIX, 1, 0),
-  refuse(EPERM),
-  plain(LOAD_WORD, argumentOffset(1)),
-  plain(AND, SOCK_TYPE_MASK),
-  jump(JUMP_EQUAL, SOCK_STREAM, 2, 0),
-  jump(JUMP_EQUAL, SOCK_SEQPACKET, 1, 0),
-  refuse(EPERM),
-];
+function onlyLocalStreams(refused: Instruction): Instruction[] {
+  return [
+    plain(LOAD_WORD, argumentOffset(0)),
+    jump(JUMP_EQUAL, AF_UNIX, 1, 0),
+    refused,
+    plain(LOAD_WORD, argumentOffset(1)),
+    plain(AND, SOCK_TYPE_MASK),
+    jump(JUMP_EQUAL, SOCK_STREAM, 2, 0),
+    jump(JUMP_EQUAL, SOCK_SEQPACKET, 1, 0),
+    refused,
+  ];
+}
 
 /** Runs `body` for one call, then goes on with the call's number loaded again. Empty where there is no such call. */
 function onCall(name: SyscallName, architecture: Architecture, body: readonly Instruction[]): Instruction[] {

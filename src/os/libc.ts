@@ -30,6 +30,10 @@ const SYMBOLS = {
   write: { parameters: ["i32", "buffer", "usize"], result: "i32" },
   /** Fills two i32: read end, write end. Both are the caller's. */
   pipe2: { parameters: ["buffer", "i32"], result: "i32" },
+  /** Fills two i32, both the caller's. */
+  socketpair: { parameters: ["i32", "i32", "i32", "buffer"], result: "i32" },
+  /** The message's header points to further buffers. Descriptors that come with it are the caller's. */
+  recvmsg: { parameters: ["i32", "buffer", "i32"], result: "i32" },
   fcntl: { parameters: ["i32", "i32", "i32"], result: "i32" },
   ioctl: { parameters: ["i32", "usize", "buffer"], result: "i32" },
   /** Raw directory records, as many whole ones as fit. */
@@ -109,6 +113,15 @@ const SYMBOLS = {
   kill: { parameters: ["i32", "i32"], result: "i32" },
   prctl: { parameters: ["i32", "usize", "usize", "usize", "usize"], result: "i32" },
   prlimit64: { parameters: ["i32", "i32", "buffer", "buffer"], result: "i32" },
+  /**
+   * On another thread: it waits if the memory has to be fetched from a file first. Both lists of areas, and ours of those
+   * areas, belong to the call until its promise resolves.
+   */
+  process_vm_readv: {
+    parameters: ["i32", "buffer", "usize", "buffer", "usize", "usize"],
+    result: "i32",
+    nonblocking: true,
+  },
   /** For calls younger than the C library: pidfd_open, pidfd_send_signal. The first argument is the number. */
   syscall: { parameters: ["isize", "isize", "isize", "isize", "isize"], result: "i32" },
 

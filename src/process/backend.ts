@@ -44,6 +44,14 @@ export interface PreparedLaunch {
   release(): void;
 }
 
+/** Something the sandbox refused for the sake of the network. */
+export interface NetworkDenial {
+  /** `socket(AF_INET, SOCK_STREAM)`, `connect(/run/docker.sock)`. */
+  readonly call: string;
+  /** Path of the program that tried, as it is seen inside the sandbox; null when it could not be learnt. */
+  readonly program: string | null;
+}
+
 /** How the direct child ended. */
 export type ExitStatus =
   | { readonly type: "exited"; readonly code: number }
@@ -65,6 +73,11 @@ export type StdinOutcome = "written" | "closed";
 
 export interface SpawnedProcess {
   readonly pid: number;
+  /**
+   * What the sandbox has refused, to the child and its descendants: each kind once, and more of them as they happen. Null
+   * when that is not known: without a sandbox, with network, or on a system that cannot tell. Let go of by `dispose`.
+   */
+  readonly networkDenials: readonly NetworkDenial[] | null;
   /** Stops and restarts reading, so that a slow reader pauses the child and not our memory. Idempotent. */
   pauseOutput(): void;
   resumeOutput(): void;

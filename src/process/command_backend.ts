@@ -130,6 +130,8 @@ function describeSpawnFailure(error: unknown): DomainError {
 
 class CommandProcess implements SpawnedProcess {
   readonly pid: number;
+  /** Nothing is confined here. */
+  readonly networkDenials = null;
   readonly ended: Promise<void>;
   readonly #child: Deno.ChildProcess;
   readonly #observer: ProcessObserver;

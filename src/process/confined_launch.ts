@@ -13,6 +13,7 @@ import type { Confinement, PreparedLaunch } from "./backend.ts";
 import type { Leftovers } from "../os/leftovers.ts";
 import type { Reactor } from "../os/reactor.ts";
 import { PlanDescriptors, PlanOutdatedError } from "./plan_descriptors.ts";
+import { receiveReport } from "./launch_report.ts";
 import { readShort } from "./short_message.ts";
 
 /** A plan is outdated only by somebody who moves a named path in the millisecond after it was looked at. */
@@ -51,6 +52,8 @@ export interface LaunchOutcome {
   readonly report: StubReport;
   /** The process inside that ends last of all; null when there is none, or it is the child itself. */
   readonly firstPid: number | null;
+  /** Of the filter that takes the network away, owned by the caller; null when it has none. */
+  readonly listener: number | null;
 }
 
 export class ConfinedLaunch {
@@ -104,13 +107,15 @@ export class ConfinedLaunch {
     const { report, info } = this.#descriptors.takeMessages();
     const timeoutMs = SET_UP_TIMEOUT_MS;
     const [reported, informed] = await Promise.all([
-      readShort(reactor, report, { timeoutMs }),
+      receiveReport(reactor, report, { timeoutMs }),
       info === null ? null : readShort(reactor, info, { timeoutMs }),
     ]);
     const firstPid = informed === null ? null : parseFirstProcess(informed);
-    if (reported !== null) return { report: parseStubReport(reported), firstPid };
+    if (reported !== null) {
+      return { report: parseStubReport(reported.bytes), firstPid, listener: reported.listener };
+    }
     const failure = `set up the sandbox within ${SET_UP_TIMEOUT_MS / 1000} s`;
-    return { report: { type: "notConfined", failure, errno: null }, firstPid };
+    return { report: { type: "notConfined", failure, errno: null }, firstPid, listener: null };
   }
 
   /** There is no child. */

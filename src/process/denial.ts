@@ -1,10 +1,12 @@
 /**
- * Whether a sandboxed process probably failed because the sandbox refused it something.
+ * Whether a sandboxed process failed and the sandbox had refused it something.
  *
- * A guess by exit code and words in the output, and meant to be the reference's guess: clients decide by it whether to
- * ask for approval. It is wrong for a program that merely prints such words and fails.
+ * By what is known, where the system tells: it refused something of the network. Otherwise by a guess from exit code and
+ * words in the output, meant to be the reference's guess: clients decide by it whether to ask for approval. The guess is
+ * wrong for a program that merely prints such words and fails.
  */
 
+import type { NetworkDenial } from "./backend.ts";
 import { SIGSYS } from "./signals.ts";
 import type { OutputChunk } from "./output_log.ts";
 
@@ -23,6 +25,11 @@ const OVERLAP = Math.max(...MARKERS.map((marker) => marker.length)) - 1;
 
 /** Killed by the kernel's system call filter. */
 const SIGSYS_EXIT_CODE = 128 + SIGSYS;
+
+/** A process that succeeded could do without what it was refused. */
+export function isKnownDenied(exitCode: number, denials: readonly NetworkDenial[] | null): boolean {
+  return exitCode !== 0 && denials !== null && denials.length > 0;
+}
 
 /** For a process in a sandbox; one without is never denied anything by it. */
 export function looksDenied(exitCode: number, output: Iterable<OutputChunk>): boolean {

@@ -7,7 +7,7 @@
  * output is paused. Exit and close are told even without room: they are small, and there is one of each.
  */
 
-import { MAX_OUTPUT_CHUNK_BYTES, type OutputStream, type SpawnedProcess } from "./backend.ts";
+import { MAX_OUTPUT_CHUNK_BYTES, type NetworkDenial, type OutputStream, type SpawnedProcess } from "./backend.ts";
 import type { EventRouter, StalledSource } from "./event_router.ts";
 import type { ProcessEvent } from "./events.ts";
 import { MAX_RETAINED_CHUNKS, MIN_CHUNK_BYTES, MIN_CHUNKS_PER_RETENTION } from "./limits.ts";
@@ -73,8 +73,8 @@ export class EventJournal implements StalledSource {
     }
   }
 
-  exited(exit: ProcessExit): void {
-    this.#send({ type: "exited", processId: this.#processId, seq: this.#nextSeq++, exit });
+  exited(exit: ProcessExit, networkDenials: readonly NetworkDenial[] | null): void {
+    this.#send({ type: "exited", processId: this.#processId, seq: this.#nextSeq++, exit, networkDenials });
   }
 
   /** The last event. */

@@ -6,6 +6,7 @@
  * is not told later: it can be read.
  */
 
+import type { NetworkDenial } from "./backend.ts";
 import type { OutputChunk } from "./output_log.ts";
 import type { ProcessExit } from "./process_views.ts";
 
@@ -15,7 +16,13 @@ export type ProcessEvent =
   | { readonly type: "failed"; readonly processId: string; readonly message: string }
   /** The bytes are also retained for later reads: a sink encodes or copies, and never changes or transfers them. */
   | { readonly type: "output"; readonly processId: string; readonly chunk: OutputChunk }
-  | { readonly type: "exited"; readonly processId: string; readonly seq: number; readonly exit: ProcessExit }
+  | {
+    readonly type: "exited";
+    readonly processId: string;
+    readonly seq: number;
+    readonly exit: ProcessExit;
+    readonly networkDenials: readonly NetworkDenial[] | null;
+  }
   | { readonly type: "closed"; readonly processId: string; readonly seq: number };
 
 export interface ProcessEventSink {

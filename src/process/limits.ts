@@ -28,6 +28,19 @@ export const CLOSED_RETENTION_MS = 30_000;
 export const DENIAL_GRACE_MS = 20;
 
 /**
+ * Refusals recorded per process, each kind once: a program makes some three or four kinds, and a client is told of them
+ * with every read.
+ */
+export const MAX_DENIALS = 32;
+/** Of the path of a program in such a record. Longer ones are cut. */
+export const MAX_DENIED_PROGRAM_CHARACTERS = 256;
+/**
+ * Addresses of refused connections that are being read from their callers' memory at a time. A caller can make that take
+ * for ever, and with it one of the runtime's some 32 threads; further connections are refused without a record then.
+ */
+export const MAX_ADDRESS_READS = 4;
+
+/**
  * Input accepted but not yet taken by the kernel. Beyond either bound the next write waits, and with it only its
  * sender. One write more than that is in memory at most, so a child that never reads costs 1 MiB and one message.
  */

@@ -11,9 +11,9 @@ import type { Clock } from "../clock.ts";
 import { invalidRequest } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import type { SignalName, TerminateMode, WriteStatus } from "../protocol/process.ts";
-import type { ExitStatus, OutputStream, SpawnedProcess, SpawnRequest } from "./backend.ts";
+import type { ExitStatus, NetworkDenial, OutputStream, SpawnedProcess, SpawnRequest } from "./backend.ts";
 import { type DeadlineOptions, Deadlines } from "./deadlines.ts";
-import { looksDenied } from "./denial.ts";
+import { isKnownDenied, looksDenied } from "./denial.ts";
 import { Ending } from "./ending.ts";
 import { EventJournal } from "./event_journal.ts";
 import type { EventRouter } from "./event_router.ts";
@@ -87,6 +87,7 @@ export class ManagedProcess implements ChildObserver {
   /** What was asked for before the child existed. */
   #onceRunning: ((running: Running) => void)[] = [];
   #status: ExitStatus | null = null;
+  #networkDenials: readonly NetworkDenial[] | null = null;
   #cancelDenialGrace: (() => void) | null = null;
   #exit: ProcessExit | null = null;
   #hasOutputEnded = false;
@@ -129,6 +130,7 @@ export class ManagedProcess implements ChildObserver {
     const { io } = this.#request;
     const input = io.type === "pty" || io.stdin === "open" ? new InputQueue(child) : null;
     this.#running = { child, ending: new Ending(this.#surroundings.clock, child), input };
+    this.#networkDenials = child.networkDenials;
     this.#journal.started(child);
     this.#deadlines.start();
     for (const action of this.#onceRunning) action(this.#running);
@@ -169,8 +171,9 @@ export class ManagedProcess implements ChildObserver {
     this.#deadlines.cancel();
     input?.close();
     ending.exited();
-    const mayBeDenied = this.#isSandboxed && exitCodeOf(status) !== 0;
-    if (mayBeDenied && !this.#hasOutputEnded) {
+    const code = exitCodeOf(status);
+    const hasToGuess = this.#isSandboxed && code !== 0 && !isKnownDenied(code, this.#networkDenials);
+    if (hasToGuess && !this.#hasOutputEnded) {
       this.#cancelDenialGrace = this.#surroundings.clock.setTimer(DENIAL_GRACE_MS, () => this.#publishExit(status));
     } else {
       this.#publishExit(status);
@@ -244,7 +247,12 @@ export class ManagedProcess implements ChildObserver {
   }
 
   status(): ProcessStatus {
-    return { nextSeq: this.#journal.nextSeq, exit: this.#exit, closed: this.#isClosed };
+    return {
+      nextSeq: this.#journal.nextSeq,
+      exit: this.#exit,
+      closed: this.#isClosed,
+      networkDenials: this.#networkDenials,
+    };
   }
 
   info(): ProcessInfo {
@@ -302,9 +310,11 @@ export class ManagedProcess implements ChildObserver {
   #publishExit(status: ExitStatus): void {
     this.#cancelDenialGrace?.();
     const exitCode = exitCodeOf(status);
-    const sandboxDenied = this.#isSandboxed && looksDenied(exitCode, this.#journal.retainedOutput);
+    const denials = this.#networkDenials;
+    const sandboxDenied = this.#isSandboxed &&
+      (isKnownDenied(exitCode, denials) || looksDenied(exitCode, this.#journal.retainedOutput));
     this.#exit = { exitCode, sandboxDenied, end: this.#started.ending.describe(status) };
-    this.#journal.exited(this.#exit);
+    this.#journal.exited(this.#exit, denials);
     if (this.#log.prints("debug")) this.#logExit(this.#exit);
     this.#closeIfDone();
     this.#watchers.notify();

@@ -15,6 +15,7 @@ import { O_PATH, openWithoutLinks } from "../os/file_calls.ts";
 import { addPathRule, createRuleset } from "../os/landlock.ts";
 import { lastErrno, libc } from "../os/libc.ts";
 import { openMemoryFile } from "../os/memory_file.ts";
+import { openSocketPair } from "../os/socket_message.ts";
 
 const F_DUPFD_CLOEXEC = 1030;
 const FIRST_FD = 3;
@@ -59,7 +60,7 @@ export class PlanDescriptors {
     }
   }
 
-  /** The read ends of what the child will write; the caller takes them over. */
+  /** Our ends of what the child will write to: a socket and a pipe. The caller takes them over. */
   takeMessages(): { report: number; info: number | null } {
     const report = this.#messages.get("report");
     const info = this.#messages.get("info") ?? null;
@@ -87,7 +88,11 @@ export class PlanDescriptors {
         return current(planned.path, openWithoutLinks(toByteString(planned.path), O_PATH));
       case "landlock":
         return openRuleset(planned.ruleset);
-      case "report":
+      case "report": {
+        const { ours, theirs } = openSocketPair();
+        this.#messages.set(planned.type, ours);
+        return theirs;
+      }
       case "info": {
         const { readEnd, writeEnd } = openPipe();
         this.#messages.set(planned.type, readEnd);

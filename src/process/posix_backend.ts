@@ -29,6 +29,7 @@ import {
   type Confinement,
   type EndReport,
   MAX_OUTPUT_CHUNK_BYTES,
+  type NetworkDenial,
   type OutputStream,
   type ProcessBackend,
   type ProcessIo,
@@ -38,6 +39,7 @@ import {
   type StdinOutcome,
 } from "./backend.ts";
 import { ConfinedLaunch, SandboxSetUpError } from "./confined_launch.ts";
+import { DenialWatch } from "./denial_watch.ts";
 import { whenSandboxEnds } from "./sandbox_end.ts";
 import { SetUpObserver } from "./set_up_observer.ts";
 import { SIGKILL } from "./signals.ts";
@@ -68,6 +70,7 @@ export class PosixBackend implements ProcessBackend {
   /** All that have not been reaped. */
   readonly #processes = new Set<PosixProcess>();
   readonly #starts = new StartQueue();
+  readonly #denialWatches = new Set<DenialWatch>();
   /** What sandboxes held on the disk and have yet to give back. */
   readonly #releases = new Set<Promise<void>>();
   #machinery: Machinery | null = null;
@@ -126,6 +129,7 @@ export class PosixBackend implements ProcessBackend {
     await Promise.all(ended.map((process) => process.ended));
     for (const process of ended) process.dispose();
     await Promise.all(this.#releases);
+    for (const watch of this.#denialWatches) watch.close();
     machinery.tree.close();
     // With survivors the guard stays: it tries once more when we are gone.
     if (survivors.size === 0) {
@@ -205,14 +209,16 @@ export class PosixBackend implements ProcessBackend {
       throw error;
     }
     const { reactor, tree } = machinery;
-    const { report, firstPid } = await launch.outcome(reactor);
+    const { report, firstPid, listener } = await launch.outcome(reactor);
     if (report.type === "executed") {
+      if (listener !== null) process.reportDenials(this.#watchDenials(reactor, listener));
       if (launch.isWrapped) {
         const ended = firstPid === null ? null : whenSandboxEnds(reactor, { wrapperPid: process.pid, firstPid });
         process.holdEndUntil(this.#releaseAfter(ended ?? endOfTree(process, tree), launch));
       } else this.#releaseAfter(process.ended, launch);
       return process;
     }
+    if (listener !== null) closeDescriptor(listener);
     // What the wrapper has to say is in its pipes.
     setUp.failed();
     process.begin();
@@ -220,6 +226,12 @@ export class PosixBackend implements ProcessBackend {
     await this.#releaseAfter(endOfTree(process, tree), launch);
     process.dispose();
     throw new SandboxSetUpError(report, setUp.complaint);
+  }
+
+  #watchDenials(reactor: Reactor, listener: number): DenialWatch {
+    const watch = new DenialWatch(reactor, listener, () => this.#denialWatches.delete(watch));
+    this.#denialWatches.add(watch);
+    return watch;
   }
 
   #releaseAfter(ended: Promise<void>, launch: ConfinedLaunch): Promise<void> {
@@ -302,6 +314,7 @@ class PosixProcess implements SpawnedProcess {
   #openReaders: number;
   #slave: number | null;
   #endHold: Promise<void> | null = null;
+  #networkDenials: readonly NetworkDenial[] | null = null;
   #isReading = true;
   #isDisposed = false;
   #life: "running" | "ended" | "reaped" = "running";
@@ -340,6 +353,15 @@ class PosixProcess implements SpawnedProcess {
   /** Reports the end of output no sooner than this: whoever hears of it finds everything cleared away. */
   holdEndUntil(cleared: Promise<void>): void {
     this.#endHold = cleared;
+  }
+
+  /** What it watches is this child's sandbox. */
+  reportDenials({ denials }: DenialWatch): void {
+    this.#networkDenials = denials;
+  }
+
+  get networkDenials(): readonly NetworkDenial[] | null {
+    return this.#networkDenials;
   }
 
   get queuedInputBytes(): number {
@@ -387,6 +409,7 @@ class PosixProcess implements SpawnedProcess {
   dispose(): void {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
+    this.#networkDenials = null;
     this.#closeOutput();
     this.#writer?.close();
     this.#releaseSlave();

@@ -3,6 +3,7 @@
  */
 
 import type { NativePath } from "../path_uri.ts";
+import type { NetworkDenial } from "./backend.ts";
 import type { OutputChunk } from "./output_log.ts";
 
 /**
@@ -31,6 +32,8 @@ export interface ProcessStatus {
   readonly nextSeq: number;
   readonly exit: ProcessExit | null;
   readonly closed: boolean;
+  /** What its sandbox has refused it so far; null when that is not known. Told only to clients that asked. */
+  readonly networkDenials: readonly NetworkDenial[] | null;
 }
 
 /** `nextSeq` is a cursor here: with a byte budget it follows the last chunk returned. */

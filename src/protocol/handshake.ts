@@ -7,7 +7,7 @@ import type { EnvironmentInfo } from "./environment.ts";
 export const OPTIONAL_NOTIFICATIONS = ["process/started", "process/failed"] as const;
 
 /** Additions to existing results a client must ask for, because some compare results as a whole. */
-export const OPTIONAL_FIELDS = ["processEndReason"] as const;
+export const OPTIONAL_FIELDS = ["processEndReason", "networkDenials"] as const;
 
 export const InitializeParams = z.object({
   clientName: z.string(),

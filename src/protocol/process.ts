@@ -204,14 +204,24 @@ export interface OutputChunkField {
 /** Why a process ended; only for clients that asked to be told. */
 export type EndReasonField = "exit" | "signal" | "terminated" | "timeout" | "sessionExpired" | "serverShutdown";
 
+/** Something a sandbox refused for the sake of the network. */
+export interface NetworkDenialField {
+  /** `socket(AF_INET, SOCK_STREAM)`, `connect(/run/docker.sock)`. */
+  call: string;
+  /** Path of the program that tried; null when it could not be learnt. */
+  program: string | null;
+}
+
 /** Members of a result or notification that a client has to opt in to, since others compare whole objects. */
-export interface EndDetailFields {
+export interface DetailFields {
   endReason?: EndReasonField | null;
   /** `SIGTERM` and the like, when a signal ended the process. */
   signal?: string | null;
+  /** So far. Null when it is not known what was refused: no sandbox, one with network, or a system that cannot tell. */
+  networkDenials?: NetworkDenialField[] | null;
 }
 
-export interface ProcessReadResult extends EndDetailFields {
+export interface ProcessReadResult extends DetailFields {
   chunks: OutputChunkField[];
   nextSeq: number;
   exited: boolean;
@@ -303,7 +313,7 @@ export const ProcessWaitParams = z.object({
 });
 export type ProcessWaitParams = z.output<typeof ProcessWaitParams>;
 
-export interface ProcessWaitResult extends EndDetailFields {
+export interface ProcessWaitResult extends DetailFields {
   exited: boolean;
   exitCode: number | null;
   closed: boolean;
@@ -356,7 +366,7 @@ export interface ProcessOutputNotification extends OutputChunkField {
   processId: string;
 }
 
-export interface ProcessExitedNotification extends EndDetailFields {
+export interface ProcessExitedNotification extends DetailFields {
   processId: string;
   seq: number;
   exitCode: number;

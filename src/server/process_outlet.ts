@@ -1,8 +1,9 @@
 /** Process events as wire notifications, for the client that holds the session. */
 
 import type { ProcessEvent, ProcessEventSink } from "../process/events.ts";
+import type { NetworkDenial } from "../process/backend.ts";
 import type { ProcessEnd } from "../process/process_views.ts";
-import type { EndDetailFields, ProcessClosedNotification, ProcessExitedNotification } from "../protocol/process.ts";
+import type { DetailFields, ProcessClosedNotification, ProcessExitedNotification } from "../protocol/process.ts";
 import { escapeToAscii } from "../rpc/envelope.ts";
 import type { Outlet } from "./connection.ts";
 
@@ -28,14 +29,14 @@ export class ProcessOutlet implements ProcessEventSink {
         return;
       }
       case "exited": {
-        const { processId, seq, exit } = event;
+        const { processId, seq, exit, networkDenials } = event;
         const { exitCode, sandboxDenied, end } = exit;
         const params: ProcessExitedNotification = {
           processId,
           seq,
           exitCode,
           sandboxDenied,
-          ...endDetails(this.#outlet, end),
+          ...detailFields(this.#outlet, { end, networkDenials }),
         };
         this.#outlet.notify("process/exited", params);
         return;
@@ -58,8 +59,16 @@ export class ProcessOutlet implements ProcessEventSink {
   }
 }
 
-/** The end of a process in the fields a client has asked for: none, unless it did. */
-export function endDetails(outlet: Outlet, end: ProcessEnd | null): EndDetailFields {
-  if (!outlet.wants.has("processEndReason")) return {};
-  return { endReason: end?.reason ?? null, signal: end?.signal ?? null };
+export interface ProcessDetails {
+  readonly end: ProcessEnd | null;
+  readonly networkDenials: readonly NetworkDenial[] | null;
+}
+
+/** What is known of a process in the fields a client has asked for: none, unless it did. */
+export function detailFields(outlet: Outlet, { end, networkDenials }: ProcessDetails): DetailFields {
+  return {
+    ...(outlet.wants.has("processEndReason") ? { endReason: end?.reason ?? null, signal: end?.signal ?? null } : {}),
+    // A copy: the list may grow before this is sent.
+    ...(outlet.wants.has("networkDenials") ? { networkDenials: networkDenials && [...networkDenials] } : {}),
+  };
 }

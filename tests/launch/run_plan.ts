@@ -3,11 +3,12 @@
  */
 
 import assert from "node:assert/strict";
-import { closeDescriptor, openPipe, type Pipe } from "../../src/os/descriptor.ts";
+import { closeDescriptor, openPipe, setNonblocking } from "../../src/os/descriptor.ts";
 import { toByteString } from "../../src/os/byte_string.ts";
 import { O_PATH, openWithoutLinks } from "../../src/os/file_calls.ts";
 import { addressOf, allocate, cString, cStringArray, libc, whilePinned } from "../../src/os/libc.ts";
 import { openTerminal } from "../../src/os/pty.ts";
+import { openSocketPair } from "../../src/os/socket_message.ts";
 import type { LandlockRuleset } from "../../src/launch/landlock.ts";
 import type { ConfinedCommand, LaunchPlan, PlannedDescriptor } from "../../src/launch/launch_plan.ts";
 import { parseStubReport, type StubReport } from "../../src/launch/launch_stub.ts";
@@ -61,7 +62,7 @@ const SETSIGDEF_SETSIGMASK_SETSID = 0x8c;
 
 export async function startPlan(plan: LaunchPlan, options: RunOptions = {}): Promise<Run> {
   const c = libc();
-  const report = openPipe();
+  const report = openSocketPair();
   const info = openPipe();
   const stdout = openPipe();
   const stderr = openPipe();
@@ -70,7 +71,7 @@ export async function startPlan(plan: LaunchPlan, options: RunOptions = {}): Pro
   const copies = new Copies();
   const sources = plan.descriptors.map((planned) => ({
     fd: planned.fd,
-    source: copies.moveUp(openPlanned(planned, { report, info }, copies)),
+    source: copies.moveUp(openPlanned(planned, { report: report.theirs, info: info.writeEnd }, copies)),
   }));
 
   const actions = allocate(256);
@@ -106,16 +107,18 @@ export async function startPlan(plan: LaunchPlan, options: RunOptions = {}): Pro
   const errno = await whilePinned(buffers, () => c.posix_spawn(...buffers));
   c.posix_spawn_file_actions_destroy(actions);
   copies.close();
-  for (const fd of [report.writeEnd, info.writeEnd, stdout.writeEnd, stderr.writeEnd, stdin?.readEnd]) {
+  for (const fd of [report.theirs, info.writeEnd, stdout.writeEnd, stderr.writeEnd, stdin?.readEnd]) {
     if (fd !== undefined) closeDescriptor(fd);
   }
   check(errno);
   const pid = new DataView(pidBytes.buffer).getInt32(0, true);
 
-  const output = terminal === null ? new Collected(stdout.readEnd) : new Collected(terminal.master, terminal.slave);
+  const output = terminal === null
+    ? new Collected(stdout.readEnd)
+    : new Collected(terminal.master, { slave: terminal.slave });
   if (terminal !== null) closeDescriptor(stdout.readEnd);
   const errors = new Collected(stderr.readEnd);
-  const reported = new Collected(report.readEnd);
+  const reported = new Collected(report.ours, { isSocket: true });
   const informed = new Collected(info.readEnd);
   const inputFd = terminal?.master ?? stdin?.writeEnd;
   let isInputOpen = inputFd !== undefined && terminal === null;
@@ -173,12 +176,13 @@ class Copies {
   }
 }
 
-interface ReportPipes {
-  readonly report: Pipe;
-  readonly info: Pipe;
+/** The child's ends of what it reports through. */
+interface ReportEnds {
+  readonly report: number;
+  readonly info: number;
 }
 
-function openPlanned(planned: PlannedDescriptor, pipes: ReportPipes, copies: Copies): number {
+function openPlanned(planned: PlannedDescriptor, ends: ReportEnds, copies: Copies): number {
   switch (planned.type) {
     case "bytes": {
       const c = libc();
@@ -199,7 +203,7 @@ function openPlanned(planned: PlannedDescriptor, pipes: ReportPipes, copies: Cop
     }
     case "report":
     case "info":
-      return pipes[planned.type].writeEnd;
+      return ends[planned.type];
     case "landlock":
       return copies.own(makeRuleset(planned.ruleset));
   }
@@ -245,9 +249,9 @@ class Collected {
   #file: Deno.FsFile | null = null;
 
   /** A terminal's master has no end while somebody, be it us, holds the slave. */
-  constructor(fd: number, slave: number | null = null) {
+  constructor(fd: number, { slave = null, isSocket = false }: { slave?: number | null; isSocket?: boolean } = {}) {
     this.#slave = slave;
-    this.#done = slave === null ? this.#readPipe(fd) : this.#readTerminal(fd);
+    this.#done = isSocket ? this.#readSocket(fd) : slave === null ? this.#readPipe(fd) : this.#readTerminal(fd);
   }
 
   childEnded(): void {
@@ -279,6 +283,19 @@ class Collected {
     this.#file = await Deno.open(`/proc/self/fd/${fd}`);
     closeDescriptor(fd);
     for await (const chunk of this.#file.readable) this.#add(chunk);
+    this.#finish();
+  }
+
+  /** A descriptor that comes with the bytes is closed by the kernel, since nobody takes it. */
+  async #readSocket(fd: number): Promise<void> {
+    setNonblocking(fd);
+    const buffer = allocate(64);
+    for (let count = -1; count !== 0;) {
+      count = libc().read(fd, buffer, 64n);
+      if (count > 0) this.#add(buffer.slice(0, count));
+      else if (count < 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    closeDescriptor(fd);
     this.#finish();
   }
 

@@ -92,7 +92,7 @@ Deno.test("a process that is being started can be written to, read, signalled an
   const { manager } = session;
   assert.equal(manager.write("p", encode("x"), NO_ID), "starting");
   assert.equal(manager.closeStdin("p"), "starting");
-  assert.deepEqual(await session.read(), { chunks: [], nextSeq: 1, exit: null, closed: false });
+  assert.deepEqual(await session.read(), { chunks: [], nextSeq: 1, exit: null, closed: false, networkDenials: null });
   assert.equal(manager.list()[0]!.pid, null);
   manager.resize("p", { rows: 1, cols: 2 });
   manager.signal("p", "interrupt");
@@ -151,7 +151,7 @@ Deno.test("start() takes the id before anything is found out, and spawns nothing
 Deno.test("read() of a fresh process", async () => {
   const session = new ProcessSession();
   await session.start();
-  assert.deepEqual(await session.read(), { chunks: [], nextSeq: 1, exit: null, closed: false });
+  assert.deepEqual(await session.read(), { chunks: [], nextSeq: 1, exit: null, closed: false, networkDenials: null });
 });
 
 Deno.test("read() after the close counts exit and close, and repeats itself", async () => {
@@ -164,6 +164,7 @@ Deno.test("read() after the close counts exit and close, and repeats itself", as
     nextSeq: 4,
     exit: { exitCode: 3, sandboxDenied: false, end: { reason: "exit", signal: null } },
     closed: true,
+    networkDenials: null,
   };
   assert.deepEqual(await session.read(), expected);
   assert.deepEqual(await session.read(), expected);
@@ -231,7 +232,7 @@ Deno.test("read() that waits ends at its deadline with nothing", async () => {
   await session.start();
   const read = session.read("p", { waitMs: 300 });
   session.clock.advance(300);
-  assert.deepEqual(await read, { chunks: [], nextSeq: 1, exit: null, closed: false });
+  assert.deepEqual(await read, { chunks: [], nextSeq: 1, exit: null, closed: false, networkDenials: null });
 });
 
 Deno.test("read() that waits is given up with its connection", async () => {
@@ -326,9 +327,9 @@ Deno.test("wait() ends with the exit or the close, as asked", async () => {
   const closed = session.manager.wait("p", { until: "closed", timeoutMs: 5000 });
   child.exit(4);
   const exit = { exitCode: 4, sandboxDenied: false, end: { reason: "exit", signal: null } };
-  assert.deepEqual(await exited, { nextSeq: 2, exit, closed: false, timedOut: false });
+  assert.deepEqual(await exited, { nextSeq: 2, exit, closed: false, networkDenials: null, timedOut: false });
   child.closeOutput();
-  assert.deepEqual(await closed, { nextSeq: 3, exit, closed: true, timedOut: false });
+  assert.deepEqual(await closed, { nextSeq: 3, exit, closed: true, networkDenials: null, timedOut: false });
   assert.equal((await session.manager.wait("p", { until: "closed", timeoutMs: 0 })).timedOut, false);
 });
 
@@ -337,7 +338,7 @@ Deno.test("wait() ends at its deadline and says so", async () => {
   await session.start();
   const wait = session.manager.wait("p", { until: "closed", timeoutMs: 50 });
   session.clock.advance(50);
-  assert.deepEqual(await wait, { nextSeq: 1, exit: null, closed: false, timedOut: true });
+  assert.deepEqual(await wait, { nextSeq: 1, exit: null, closed: false, networkDenials: null, timedOut: true });
   assert.equal((await session.manager.wait("p", { until: "exited", timeoutMs: 0 })).timedOut, true);
 });
 
@@ -392,6 +393,7 @@ Deno.test("list() describes every process in the order of start", async () => {
       nextSeq: 4,
       exit,
       closed: true,
+      networkDenials: null,
     },
     {
       processId: "2",
@@ -404,6 +406,7 @@ Deno.test("list() describes every process in the order of start", async () => {
       nextSeq: 1,
       exit: null,
       closed: false,
+      networkDenials: null,
     },
   ]);
 });

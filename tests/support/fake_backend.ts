@@ -10,6 +10,7 @@ import { type Clock, systemClock } from "../../src/clock.ts";
 import type {
   EndReport,
   ExitStatus,
+  NetworkDenial,
   OutputStream,
   ProcessBackend,
   ProcessObserver,
@@ -32,6 +33,8 @@ export class FakeBackend implements ProcessBackend {
   nextEndFailure: unknown = null;
   /** What was asked to be ended with its descendants, as pids. */
   readonly endedTrees: { readonly pids: number[]; readonly graceMs: number }[] = [];
+  /** What the sandboxes of children spawned from now on have refused. */
+  networkDenials: readonly NetworkDenial[] | null = null;
   readonly #heldSpawns: (() => void)[] = [];
   readonly #clock: Clock;
 
@@ -44,7 +47,7 @@ export class FakeBackend implements ProcessBackend {
     const failure = this.nextFailure;
     this.nextFailure = null;
     if (failure !== null) throw failure;
-    const child = new FakeChild(100 + this.children.length, request, observer);
+    const child = new FakeChild(100 + this.children.length, request, observer, this.networkDenials);
     this.children.push(child);
     return child;
   }
@@ -84,6 +87,7 @@ export class FakeBackend implements ProcessBackend {
 
 export class FakeChild implements SpawnedProcess {
   readonly pid: number;
+  readonly networkDenials: readonly NetworkDenial[] | null;
   readonly request: SpawnRequest;
   readonly #observer: ProcessObserver;
   /** All signals sent to the group, in order. */
@@ -107,7 +111,13 @@ export class FakeChild implements SpawnedProcess {
   #queuedInputBytes = 0;
   readonly #consumed: Uint8Array[] = [];
 
-  constructor(pid: number, request: SpawnRequest, observer: ProcessObserver) {
+  constructor(
+    pid: number,
+    request: SpawnRequest,
+    observer: ProcessObserver,
+    networkDenials: readonly NetworkDenial[] | null = null,
+  ) {
+    this.networkDenials = networkDenials;
     this.pid = pid;
     this.request = request;
     this.#observer = observer;

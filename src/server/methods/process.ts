@@ -21,7 +21,7 @@ import type {
 } from "../../protocol/process.ts";
 import type { MethodTable } from "../../rpc/method_table.ts";
 import type { CallContext, Outlet } from "../connection.ts";
-import { endDetails } from "../process_outlet.ts";
+import { detailFields } from "../process_outlet.ts";
 import type { SessionState } from "../session_state.ts";
 
 type Context = CallContext<SessionState>;
@@ -169,13 +169,13 @@ function inStatus(status: WriteStatus | Promise<WriteStatus>): ProcessWriteResul
 }
 
 /** What `process/read` and `process/wait` both say of the present. `failure` is part of the shape and never set. */
-function exitFields(outlet: Outlet, { exit, closed }: ProcessStatus) {
+function exitFields(outlet: Outlet, { exit, closed, networkDenials }: ProcessStatus) {
   return {
     exited: exit !== null,
     exitCode: exit?.exitCode ?? null,
     closed,
     failure: null,
     sandboxDenied: exit?.sandboxDenied ?? false,
-    ...endDetails(outlet, exit?.end ?? null),
+    ...detailFields(outlet, { end: exit?.end ?? null, networkDenials }),
   };
 }

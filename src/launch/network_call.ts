@@ -1,0 +1,101 @@
+/**
+ * What a call was about that the filter refused for the sake of the network, in words: `socket(AF_INET, SOCK_STREAM)`,
+ * `connect(/run/docker.sock)`. Pure; the address of a connection lies in the caller's memory and is fetched by others.
+ */
+
+import { byteStringOf, lossyText } from "../os/byte_string.ts";
+import { type Architecture, syscallNumber } from "./syscalls.ts";
+
+export type NetworkCall =
+  /** Known from its arguments alone. */
+  | { readonly type: "described"; readonly text: string }
+  /** Known once `describeAddress` has been given what lies there. */
+  | { readonly type: "connect"; readonly address: bigint; readonly addressBytes: number };
+
+/** A call's number and arguments, as the kernel has them. */
+export interface RawCall {
+  readonly number: number;
+  readonly args: readonly bigint[];
+}
+
+const AF_UNIX = 1;
+
+const FAMILIES: Readonly<Record<number, string>> = {
+  0: "AF_UNSPEC",
+  [AF_UNIX]: "AF_UNIX",
+  2: "AF_INET",
+  10: "AF_INET6",
+  15: "AF_KEY",
+  16: "AF_NETLINK",
+  17: "AF_PACKET",
+  29: "AF_CAN",
+  30: "AF_TIPC",
+  31: "AF_BLUETOOTH",
+  38: "AF_ALG",
+  40: "AF_VSOCK",
+  43: "AF_SMC",
+  44: "AF_XDP",
+};
+
+const TYPES: Readonly<Record<number, string>> = {
+  1: "SOCK_STREAM",
+  2: "SOCK_DGRAM",
+  3: "SOCK_RAW",
+  4: "SOCK_RDM",
+  5: "SOCK_SEQPACKET",
+  6: "SOCK_DCCP",
+  10: "SOCK_PACKET",
+};
+/** Above it the type argument carries flags. */
+const TYPE_MASK = 0xfn;
+
+/** `struct sockaddr_un`, the longest address there is a use for. */
+const MAX_ADDRESS_BYTES = 110;
+const FAMILY_BYTES = 2;
+
+/** Null for a call that has nothing to do with the network. */
+export function networkCall({ number, args }: RawCall, architecture: Architecture): NetworkCall | null {
+  const [first = 0n, second = 0n, third = 0n] = args;
+  if (number === syscallNumber("connect", architecture)) {
+    // A negative length is a large one here; only so much of it is ever looked at.
+    const addressBytes = Math.min(Number(BigInt.asUintN(32, third)), MAX_ADDRESS_BYTES);
+    return { type: "connect", address: second, addressBytes };
+  }
+  const name = (["socket", "socketpair"] as const).find((name) => number === syscallNumber(name, architecture));
+  if (name === undefined) return null;
+  const type = Number(second & TYPE_MASK);
+  return {
+    type: "described",
+    text: `${name}(${familyName(Number(BigInt.asIntN(32, first)))}, ${TYPES[type] ?? `type ${type}`})`,
+  };
+}
+
+/**
+ * Where the C library itself asks when a program looks up a user or a group: it does so unbidden, several times in the
+ * life of most programs, whether anybody listens there or not, and does without an answer.
+ */
+const NAME_SERVICES = [
+  "/run/nscd/socket",
+  "/var/run/nscd/socket",
+  "/run/systemd/userdb/",
+  "/var/lib/sss/pipes/",
+];
+
+/** What was to be connected to; null when that is not worth telling. */
+export function describeAddress(address: Uint8Array): string | null {
+  if (address.length < FAMILY_BYTES) return null;
+  const family = new DataView(address.buffer, address.byteOffset).getUint16(0, true);
+  const name = address.subarray(FAMILY_BYTES);
+  if (family !== AF_UNIX || name.length === 0) return familyName(family);
+  // A name that begins with NUL is no path, and all of it counts; people write it with an @.
+  if (name[0] === 0) return `@${lossyText(byteStringOf(name.subarray(1))).replaceAll("\0", "@")}`;
+  const end = name.indexOf(0);
+  const path = lossyText(byteStringOf(end === -1 ? name : name.subarray(0, end)));
+  return NAME_SERVICES.some((service) => service.endsWith("/") ? path.startsWith(service) : path === service)
+    ? null
+    : path;
+}
+
+function familyName(family: number): string {
+  return FAMILIES[family] ?? `family ${family}`;
+}

@@ -1,0 +1,59 @@
+/**
+ * Pairs of connected sockets, and messages through them that bring a descriptor along.
+ */
+
+import { failure, O_CLOEXEC } from "./descriptor.ts";
+import { addressOf, allocate, type CBuffer, lastErrno, libc } from "./libc.ts";
+
+const AF_UNIX = 1;
+const SOCK_STREAM = 1;
+const SOL_SOCKET = 1;
+const SCM_RIGHTS = 1;
+const MSG_DONTWAIT = 0x40;
+const MSG_CMSG_CLOEXEC = 0x40000000;
+
+// `struct msghdr` with the one `struct iovec` it points to, and a `struct cmsghdr` with room for one descriptor.
+const HEADER_BYTES = 56;
+const VECTOR_BYTES = 16;
+const CONTROL_BYTES = 24;
+const DESCRIPTOR_OFFSET = 16;
+const VECTOR_AT = HEADER_BYTES;
+const CONTROL_AT = VECTOR_AT + VECTOR_BYTES;
+
+export interface SocketPair {
+  readonly ours: number;
+  readonly theirs: number;
+}
+
+/** Two close-on-exec stream sockets that are connected to each other, owned by the caller. */
+export function openSocketPair(): SocketPair {
+  const ends = allocate(8);
+  // For sockets the flag has the number that it has for files.
+  if (libc().socketpair(AF_UNIX, SOCK_STREAM | O_CLOEXEC, 0, ends) !== 0) throw failure(lastErrno());
+  const view = new DataView(ends.buffer);
+  return { ours: view.getInt32(0, true), theirs: view.getInt32(4, true) };
+}
+
+export interface ReceivedMessage {
+  /** 0 at the end; negative when there is nothing now or the socket failed. */
+  readonly count: number;
+  /** Close-on-exec, and the caller's. Of several only the first is taken. */
+  readonly descriptor: number | null;
+}
+
+/** Takes what is there, without waiting. */
+export function receiveMessage(socket: number, into: CBuffer): ReceivedMessage {
+  const header = allocate(HEADER_BYTES + VECTOR_BYTES + CONTROL_BYTES);
+  const view = new DataView(header.buffer);
+  const address = addressOf(header);
+  view.setBigUint64(16, address + BigInt(VECTOR_AT), true);
+  view.setBigUint64(24, 1n, true);
+  view.setBigUint64(32, address + BigInt(CONTROL_AT), true);
+  view.setBigUint64(40, BigInt(CONTROL_BYTES), true);
+  view.setBigUint64(VECTOR_AT, addressOf(into), true);
+  view.setBigUint64(VECTOR_AT + 8, BigInt(into.length), true);
+  const count = libc().recvmsg(socket, header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  const hasDescriptor = count >= 0 && view.getBigUint64(40, true) >= DESCRIPTOR_OFFSET + 4 &&
+    view.getInt32(CONTROL_AT + 8, true) === SOL_SOCKET && view.getInt32(CONTROL_AT + 12, true) === SCM_RIGHTS;
+  return { count, descriptor: hasDescriptor ? view.getInt32(CONTROL_AT + DESCRIPTOR_OFFSET, true) : null };
+}
