@@ -1,6 +1,8 @@
 /** Attacks by confined processes. */
 
 import assert from "node:assert/strict";
+import { MAX_DENIALS } from "../../src/process/limits.ts";
+import { command, RecordedChild } from "../support/recorded_child.ts";
 import { attack, type AttackScene, REFUSED } from "./scene.ts";
 
 /** Each line is one attempt, and must fail. */
@@ -109,6 +111,43 @@ attack("no socket of any kind leaves the sandbox", async (scene) => {
   assert.notEqual(stderr, "");
   listener.close();
 }, { needs: ["perl"] });
+
+attack("a hundred thousand refused calls stall nobody, and no refusal can be kept from the record", async (scene) => {
+  const sandbox = scene.host.sandbox("read /, write ws");
+  const start = async (program: string) =>
+    await RecordedChild.start(
+      scene.host.backend,
+      scene.host.confined(command(["perl", "-e", program], { cwd: scene.ws }), sandbox),
+    );
+  // Each family is a record of its own; silenced, forked away, in a session of its own, with what it could find closed.
+  const flood = await start(
+    "use POSIX; POSIX::close($_) for 3 .. 255; if (fork) { wait; exit 0 } POSIX::setsid(); " +
+      "for my $family (100 .. 100_100) { socket(my $s, $family, 1, 0) and die }",
+  );
+  let isOver = false;
+  const end = flood.exit.then(() => void (isOver = true));
+  let answered = 0;
+  while (!isOver && answered < 5) {
+    const { stdout } = await scene.perl("socket(my $s, 2, 1, 0) ? print 'open' : print $! + 0");
+    assert.equal(stdout, "1");
+    answered++;
+  }
+  assert.equal(answered, 5, "others had to wait for the end of the flood");
+  await end;
+  await flood.end;
+  assert.deepEqual(
+    flood.process.networkDenials?.map(({ call }) => call),
+    Array.from({ length: MAX_DENIALS }, (_, index) => `socket(family ${100 + index}, SOCK_STREAM)`),
+  );
+  flood.process.dispose();
+}, { needs: ["perl"] });
+
+attack("the first process of a sandbox has no more network than the command", async (scene) => {
+  // It never ran the stub, so its filter has no listener. Whoever gets into its memory must be refused as well.
+  const { stdout } = await scene.run("grep -h '^Seccomp' /proc/1/status /proc/self/status");
+  const [first, firstFilters, own, ownFilters] = stdout.match(/\d+/g)!.map(Number);
+  assert.deepEqual([first, own, ownFilters! - firstFilters!], [2, 2, 1]);
+});
 
 attack("no kernel interface goes round the filter", async (scene) => {
   const calls = { io_uring_setup: 425, bpf: 321, userfaultfd: 323, open_by_handle_at: 304, add_key: 248, setns: 308 };

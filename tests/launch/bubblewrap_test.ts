@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type BubblewrapTool, parseFirstProcess, planBubblewrap } from "../../src/launch/bubblewrap.ts";
-import type { ConfinedCommand } from "../../src/launch/launch_plan.ts";
+import type { ConfinedCommand, LaunchPlan } from "../../src/launch/launch_plan.ts";
 import type { FilePolicy, PathRule, Policy } from "../../src/launch/policy.ts";
 import { seccompProgram } from "../../src/launch/seccomp.ts";
 
@@ -102,6 +102,26 @@ Deno.test("planBubblewrap() keeps the host's network only when the policy has it
     assert.ok(filter?.type === "bytes");
     assert.deepEqual(filter.bytes, seccompProgram({ architecture: "x86_64", network }));
   }
+});
+
+Deno.test("planBubblewrap() leaves the network to the stub's filter when denials are to be told, and still refuses it", () => {
+  const watched = (network: Policy["network"]) =>
+    planBubblewrap(COMMAND, { files: files("read"), network }, {
+      tool: TOOL,
+      architecture: "x86_64",
+      reportsDenials: true,
+    });
+  const bytesAt = ({ descriptors }: LaunchPlan, at: number) => {
+    const descriptor = descriptors.find(({ fd }) => fd === at);
+    assert.ok(descriptor?.type === "bytes");
+    return descriptor.bytes;
+  };
+  // The sandbox's first process never runs the stub: what binds it must refuse the network as well.
+  const filter = seccompProgram({ architecture: "x86_64", network: "restricted", networkRefusal: "notify" });
+  assert.deepEqual(bytesAt(watched("restricted"), 4), filter);
+  assert.notDeepEqual(bytesAt(watched("restricted"), 6), bytesAt(plan(files("read")), 6));
+  // There is nothing to tell of a network that is open.
+  assert.deepEqual(watched("enabled"), plan(files("read"), "enabled"));
 });
 
 Deno.test("planBubblewrap() mounts broad before narrow, and closes what it made last", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { launchStub, parseStubReport, type StubOptions } from "../../src/launch/launch_stub.ts";
 import { planStub } from "../../src/launch/landlock.ts";
 import type { LaunchPlan } from "../../src/launch/launch_plan.ts";
-import { seccompProgram } from "../../src/launch/seccomp.ts";
+import { networkFilter, seccompProgram } from "../../src/launch/seccomp.ts";
 import { ARCHITECTURE, IS_ROOT, runPlan, shell } from "./run_plan.ts";
 import { isMissing } from "./sandboxed.ts";
 
@@ -67,6 +67,23 @@ test("launchStub() binds the program to the filter it carries", async () => {
     seccomp,
   }));
   assert.deepEqual(run.stdout.replaceAll(/\s+/g, " ").trim(), "NoNewPrivs: 1 Seccomp: 2");
+});
+
+const LISTENING = {
+  seccomp: networkFilter(ARCHITECTURE, "errno"),
+  listening: { seccomp: networkFilter(ARCHITECTURE, "notify"), descriptor: 4 },
+} as const;
+const TRY_SOCKET = ["perl", "-e", 'socket(my $s, 2, 1, 0) ? print "open" : print $! + 0'];
+const ENOSYS = "38";
+
+test("launchStub() leaves the program no listener, and without anybody to answer the network stays refused", async () => {
+  // These runs read the report and drop what comes with it.
+  const { stdout, report } = await runPlan(stubPlan(["/bin/ls", "ls", "/proc/self/fd"], LISTENING));
+  assert.deepEqual(stdout.trim().split("\n"), ["0", "1", "2", "3"]);
+  assert.deepEqual(report, { type: "executed" });
+  assert.equal((await runPlan(stubPlan(["/usr/bin/perl", ...TRY_SOCKET], LISTENING))).stdout, ENOSYS);
+  const withoutListener = { seccomp: LISTENING.listening.seccomp };
+  assert.equal((await runPlan(stubPlan(["/usr/bin/perl", ...TRY_SOCKET], withoutListener))).stdout, ENOSYS);
 });
 
 test("launchStub() gives up every capability", async () => {

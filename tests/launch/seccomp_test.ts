@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { seccompProgram } from "../../src/launch/seccomp.ts";
+import { networkFilter, seccompProgram } from "../../src/launch/seccomp.ts";
 import { type Architecture, type SyscallName, syscallNumber } from "../../src/launch/syscalls.ts";
 
 /** What the kernel shows a filter of one call. */
@@ -13,6 +13,7 @@ const ALLOW = 0x7fff0000;
 const KILL_PROCESS = 0x80000000;
 const EPERM = 0x00050001;
 const ENOSYS = 0x00050026;
+const NOTIFY = 0x7fc00000;
 
 /** Classic BPF as the kernel runs it, for the instructions that may occur; anything else is a failure. */
 function evaluate(program: Uint8Array, call: Call): number {
@@ -140,6 +141,45 @@ Deno.test("seccompProgram() answers every call as the table says, on both archit
       }
     }
   }
+});
+
+/** Refused for the sake of the network alone. */
+const isNetworkRefusal = ([, , restricted, enabled]: Case) => restricted === EPERM && enabled === ALLOW;
+
+Deno.test("seccompProgram() that notifies does so for the network, and answers all else as before", () => {
+  assert.equal(CASES.filter(isNetworkRefusal).length, 12);
+  for (const [architecture, audit] of ARCHITECTURES) {
+    const notifying = seccompProgram({ architecture, network: "restricted", networkRefusal: "notify" });
+    for (const row of CASES) {
+      const [name, args, restricted] = row;
+      const call = { architecture: audit, number: syscallNumber(name, architecture)!, args: args.map(BigInt) };
+      const expected = isNetworkRefusal(row) ? NOTIFY : restricted;
+      assert.equal(evaluate(notifying, call), expected, `${architecture} ${name}(${args})`);
+    }
+    // With a network there is nothing to notify of.
+    assert.deepEqual(
+      seccompProgram({ architecture, network: "enabled", networkRefusal: "notify" }),
+      seccompProgram({ architecture, network: "enabled" }),
+    );
+  }
+});
+
+Deno.test("networkFilter() refuses the network, foreign calls, and nothing else", () => {
+  for (const [architecture, audit] of ARCHITECTURES) {
+    for (const [refusal, answer] of [["errno", EPERM], ["notify", NOTIFY]] as const) {
+      const filter = networkFilter(architecture, refusal);
+      for (const row of CASES) {
+        const [name, args] = row;
+        const call = { architecture: audit, number: syscallNumber(name, architecture)!, args: args.map(BigInt) };
+        const expected = isNetworkRefusal(row) ? answer : ALLOW;
+        assert.equal(evaluate(filter, call), expected, `${architecture} ${name}(${args})`);
+      }
+      for (const foreign of [I386, ARM, 0]) {
+        assert.equal(evaluate(filter, { architecture: foreign, number: 41 }), KILL_PROCESS);
+      }
+    }
+  }
+  assert.equal(evaluate(networkFilter("x86_64", "notify"), { architecture: 0xc000003e, number: 0x40000029 }), ENOSYS);
 });
 
 Deno.test("seccompProgram() allows every call it does not name", () => {

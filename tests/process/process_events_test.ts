@@ -219,6 +219,39 @@ Deno.test("the verdict on a sandboxed process waits a moment for trailing output
   assert.deepEqual(session.sink.lines.slice(1), ["p 1 stdout sandbox says no", "p 2 exited 1"]);
 });
 
+const REFUSED = [{ call: "socket(AF_INET, SOCK_STREAM)", program: "/usr/bin/curl" }];
+
+Deno.test("a sandboxed process that failed after a known refusal was denied something, whatever it says", async () => {
+  const cases = [
+    { denials: REFUSED, exitCode: 1, output: "", expected: true },
+    { denials: REFUSED, exitCode: 0, output: "", expected: false },
+    { denials: [], exitCode: 1, output: "", expected: false },
+    // Where nothing is known of, there may have been something else: the words count as ever.
+    { denials: [], exitCode: 1, output: "Permission denied", expected: true },
+    { denials: null, exitCode: 1, output: "", expected: false },
+  ];
+  for (const { denials, exitCode, output, expected } of cases) {
+    const session = new ProcessSession();
+    session.backend.networkDenials = denials;
+    const child = await session.start({ isSandboxed: true });
+    if (output !== "") child.print(output);
+    child.exit(exitCode);
+    const { exit, networkDenials } = await session.read();
+    assert.deepEqual([exit?.sandboxDenied, networkDenials], [expected, denials]);
+    const told = session.sink.events.find((event) => event.type === "exited");
+    assert.deepEqual([told?.exit.sandboxDenied, told?.networkDenials], [expected, denials]);
+  }
+});
+
+Deno.test("the verdict does not wait for output when a refusal is known", async () => {
+  const session = new ProcessSession();
+  session.backend.networkDenials = REFUSED;
+  const child = await session.start({ isSandboxed: true });
+  child.isOutputHeldOpen = true;
+  child.exit(1);
+  assert.equal((await session.read()).exit?.sandboxDenied, true);
+});
+
 Deno.test("the verdict does not wait when the output has ended or the exit is a success", async () => {
   const session = new ProcessSession();
   const failing = await session.start({ isSandboxed: true });

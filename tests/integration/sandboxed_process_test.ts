@@ -1,0 +1,111 @@
+/** What a user is promised about sandboxed processes, seen from the other end of a real socket. */
+
+import assert from "node:assert/strict";
+import { type Client, RpcError } from "../../src/client/mod.ts";
+import type { ProcessExitedNotification } from "../../src/protocol/process.ts";
+import { NO_SANDBOX } from "../support/sandbox_host.ts";
+import { TestServer } from "../support/test_server.ts";
+
+function sandboxTest(name: string, fn: (server: TestServer) => Promise<void>): void {
+  Deno.test({
+    name: NO_SANDBOX === null ? name : `${name} (SKIPPED: ${NO_SANDBOX})`,
+    ignore: NO_SANDBOX !== null,
+    async fn() {
+      await using server = await TestServer.start();
+      await fn(server);
+    },
+  });
+}
+
+function sandbox(network: "restricted" | "enabled") {
+  const entries = [{ path: { type: "special", value: { kind: "root" } }, access: "read" }];
+  return {
+    permissions: { type: "managed", file_system: { type: "restricted", entries }, network },
+    windowsSandboxLevel: "disabled",
+  };
+}
+
+function script(text: string, fields: Record<string, unknown>) {
+  return {
+    processId: "p",
+    argv: ["/bin/bash", "-c", text],
+    cwd: "/",
+    env: { PATH: "/usr/bin:/bin" },
+    io: { type: "pipe", stdin: "closed" } as const,
+    ...fields,
+  };
+}
+
+async function run(client: Client, text: string, fields: Record<string, unknown>) {
+  const stream = client.follow("p");
+  await client.call("process/start", script(text, fields));
+  let exited: ProcessExitedNotification | null = null;
+  for await (const { method, params } of stream) if (method === "process/exited") exited = params;
+  return { exited, read: await client.call("process/read", { processId: "p", afterSeq: 1000 }) };
+}
+
+/** Fails without a word: there is nothing to guess by. */
+const CONNECT_SILENTLY = "exec 2>/dev/null; exec 3<>/dev/tcp/127.0.0.1/1";
+
+sandboxTest(
+  "a refused network is reported though the program keeps silent, with details for who asked",
+  async (server) => {
+    const program = await Deno.realPath("/bin/bash");
+    const networkDenials = [{ call: "socket(AF_INET, SOCK_STREAM)", program }];
+    await using asking = await server.connect({ optionalFields: ["networkDenials"] });
+    const { exited, read } = await run(asking, CONNECT_SILENTLY, { sandbox: sandbox("restricted") });
+    assert.deepEqual(exited, { processId: "p", seq: 1, exitCode: 1, sandboxDenied: true, networkDenials });
+    assert.deepEqual([read.sandboxDenied, read.networkDenials], [true, networkDenials]);
+    const waited = await asking.call("process/wait", { processId: "p" });
+    assert.deepEqual(waited.networkDenials, networkDenials);
+
+    await using other = await server.connect();
+    const silent = await run(other, CONNECT_SILENTLY, { sandbox: sandbox("restricted") });
+    assert.deepEqual(silent.exited, { processId: "p", seq: 1, exitCode: 1, sandboxDenied: true });
+    assert.ok(!("networkDenials" in silent.read));
+  },
+);
+
+sandboxTest("that nothing was refused is told apart from not knowing", async (server) => {
+  const cases = [
+    [{ sandbox: sandbox("restricted") }, []],
+    [{ sandbox: sandbox("enabled") }, null],
+    [{ sandbox: null }, null],
+  ] as const;
+  for (const [fields, expected] of cases) {
+    await using client = await server.connect({ optionalFields: ["networkDenials"] });
+    const { exited } = await run(client, "exit 1", fields);
+    assert.deepEqual([exited?.sandboxDenied, exited?.networkDenials], [false, expected]);
+  }
+});
+
+sandboxTest("a managed network, for which there is no proxy, is never an open one", async (server) => {
+  await using client = await server.connect();
+  const enforced = { enforceManagedNetwork: true };
+  for (
+    const open of [
+      sandbox("enabled"),
+      { permissions: { type: "disabled" }, windowsSandboxLevel: "disabled" },
+      { permissions: { type: "external", network: "enabled" }, windowsSandboxLevel: "disabled" },
+      { sandboxPolicy: { type: "danger-full-access" } },
+      { sandboxPolicy: { type: "read-only", network_access: true }, cwd: "/" },
+    ]
+  ) {
+    // Variables that name a proxy change nothing: a program need not heed them.
+    for (const env of [{}, { HTTPS_PROXY: "http://127.0.0.1:3128" }]) {
+      await assert.rejects(
+        client.call("process/start", script("echo ran", { ...enforced, sandbox: open, env })),
+        (error) => error instanceof RpcError && error.code === -32600 && /managed network/.test(error.message),
+      );
+    }
+  }
+  // Without any network there is nothing to be managed, and the id is still free.
+  const { exited } = await run(client, CONNECT_SILENTLY, { ...enforced, sandbox: sandbox("restricted") });
+  assert.deepEqual([exited?.exitCode, exited?.sandboxDenied], [1, true]);
+});
+
+sandboxTest("a managed network means nothing without a sandbox object", async (server) => {
+  await using client = await server.connect();
+  const { exited } = await run(client, "exit 0", { enforceManagedNetwork: true, sandbox: null });
+  assert.equal(exited?.exitCode, 0);
+});
