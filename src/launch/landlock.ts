@@ -117,22 +117,7 @@ export function planStub(
   command: ConfinedCommand,
   options: StubPlanOptions,
 ): LaunchPlan {
-  const { architecture, network, ruleset, isRoot, reportsDenials = false } = options;
-  // Landlock has no say over modes, owners and times; the policies it is used for let nothing of the sort be changed.
-  const filter = { architecture, network, refuseMetadataChanges: ruleset !== null };
-  const stub = launchStub({
-    architecture,
-    reportDescriptor: REPORT_FD,
-    closeOnExec: [STUB_FD],
-    ...(ruleset === null ? {} : {
-      landlockDescriptor: RULESET_FD,
-      dropCapabilities: isRoot ? "required" as const : "ifPossible" as const,
-    }),
-    seccomp: seccompProgram(filter),
-    ...(!reportsDenials || network === "enabled" ? {} : {
-      listening: { seccomp: seccompProgram({ ...filter, networkRefusal: "notify" }), descriptor: STUB_FD },
-    }),
-  });
+  const { ruleset } = options;
   return {
     program: `/proc/self/fd/${STUB_FD}`,
     argv: ["launch", command.program, ...command.argv],
@@ -140,9 +125,38 @@ export function planStub(
     cwd: command.cwd,
     descriptors: [
       { fd: REPORT_FD, type: "report" },
-      { fd: STUB_FD, type: "bytes", bytes: stub },
+      { fd: STUB_FD, type: "bytes", bytes: stubFor(options) },
       ...(ruleset === null ? [] : [{ fd: RULESET_FD, type: "landlock" as const, ruleset }]),
     ],
     blockedSignals: [],
   };
+}
+
+const stubs = new Map<string, Uint8Array<ArrayBuffer>>();
+
+/** The ruleset itself is not part of the stub, so there are few of them, and each is made once. */
+function stubFor(options: StubPlanOptions): Uint8Array<ArrayBuffer> {
+  const { architecture, network, isRoot } = options;
+  const hasRuleset = options.ruleset !== null;
+  const isWatched = options.reportsDenials === true && network === "restricted";
+  const key = [architecture, network, isRoot, hasRuleset, isWatched].join();
+  const known = stubs.get(key);
+  if (known !== undefined) return known;
+  // Landlock has no say over modes, owners and times; the policies it is used for let nothing of the sort be changed.
+  const filter = { architecture, network, refuseMetadataChanges: hasRuleset };
+  const stub = launchStub({
+    architecture,
+    reportDescriptor: REPORT_FD,
+    closeOnExec: [STUB_FD],
+    ...(!hasRuleset ? {} : {
+      landlockDescriptor: RULESET_FD,
+      dropCapabilities: isRoot ? "required" as const : "ifPossible" as const,
+    }),
+    seccomp: seccompProgram(filter),
+    ...(!isWatched ? {} : {
+      listening: { seccomp: seccompProgram({ ...filter, networkRefusal: "notify" }), descriptor: STUB_FD },
+    }),
+  });
+  stubs.set(key, stub);
+  return stub;
 }
