@@ -8,7 +8,7 @@ import { type Architecture, syscallNumber } from "./syscalls.ts";
 
 export type NetworkCall =
   /** Known from its arguments alone. */
-  | { readonly type: "described"; readonly text: string }
+  | { readonly type: "described"; readonly text: string; readonly isProbe: boolean }
   /** Known once `describeAddress` has been given what lies there. */
   | { readonly type: "connect"; readonly address: bigint; readonly addressBytes: number };
 
@@ -19,14 +19,16 @@ export interface RawCall {
 }
 
 const AF_UNIX = 1;
+const AF_INET6 = 10;
+const AF_NETLINK = 16;
 
 const FAMILIES: Readonly<Record<number, string>> = {
   0: "AF_UNSPEC",
   [AF_UNIX]: "AF_UNIX",
   2: "AF_INET",
-  10: "AF_INET6",
+  [AF_INET6]: "AF_INET6",
   15: "AF_KEY",
-  16: "AF_NETLINK",
+  [AF_NETLINK]: "AF_NETLINK",
   17: "AF_PACKET",
   29: "AF_CAN",
   30: "AF_TIPC",
@@ -36,6 +38,12 @@ const FAMILIES: Readonly<Record<number, string>> = {
   43: "AF_SMC",
   44: "AF_XDP",
 };
+
+/**
+ * What programs try while they start, to learn which networks the machine has, and not to reach anything: npm lists the
+ * interfaces, Python's `requests` tries whether there is IPv6. Whoever wants to reach something tries IPv4 as well.
+ */
+const PROBED_FAMILIES = [AF_INET6, AF_NETLINK];
 
 const TYPES: Readonly<Record<number, string>> = {
   1: "SOCK_STREAM",
@@ -63,10 +71,12 @@ export function networkCall({ number, args }: RawCall, architecture: Architectur
   }
   const name = (["socket", "socketpair"] as const).find((name) => number === syscallNumber(name, architecture));
   if (name === undefined) return null;
+  const family = Number(BigInt.asIntN(32, first));
   const type = Number(second & TYPE_MASK);
   return {
     type: "described",
-    text: `${name}(${familyName(Number(BigInt.asIntN(32, first)))}, ${TYPES[type] ?? `type ${type}`})`,
+    text: `${name}(${familyName(family)}, ${TYPES[type] ?? `type ${type}`})`,
+    isProbe: PROBED_FAMILIES.includes(family),
   };
 }
 

@@ -50,6 +50,8 @@ export interface NetworkDenial {
   readonly call: string;
   /** Path of the program that tried, as it is seen inside the sandbox; null when it could not be learnt. */
   readonly program: string | null;
+  /** Programs try this to learn what the machine has; that it was refused is no reason for them to fail. */
+  readonly isProbe: boolean;
 }
 
 /** How the direct child ended. */

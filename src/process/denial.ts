@@ -26,9 +26,9 @@ const OVERLAP = Math.max(...MARKERS.map((marker) => marker.length)) - 1;
 /** Killed by the kernel's system call filter. */
 const SIGSYS_EXIT_CODE = 128 + SIGSYS;
 
-/** A process that succeeded could do without what it was refused. */
+/** A process that succeeded could do without what it was refused, and any process can do without a probe. */
 export function isKnownDenied(exitCode: number, denials: readonly NetworkDenial[] | null): boolean {
-  return exitCode !== 0 && denials !== null && denials.length > 0;
+  return exitCode !== 0 && denials !== null && denials.some(({ isProbe }) => !isProbe);
 }
 
 /** For a process in a sandbox; one without is never denied anything by it. */

@@ -58,7 +58,7 @@ export class DenialWatch {
     if (call === null) return;
     const meaning = this.#denials.length < MAX_DENIALS ? networkCall(call, Deno.build.arch) : null;
     if (meaning?.type === "connect") void this.#refuseConnection(call, meaning);
-    else this.#refuse(call, meaning?.text ?? null);
+    else this.#refuse(call, meaning);
   }
 
   async #refuseConnection(call: WaitingCall, { address, addressBytes }: { address: bigint; addressBytes: number }) {
@@ -67,20 +67,21 @@ export class DenialWatch {
     const bytes = await readMemory(call.tid, address, addressBytes);
     addressReads--;
     const target = bytes === null ? null : describeAddress(bytes);
-    this.#refuse(call, target === null ? null : `connect(${target})`);
+    this.#refuse(call, target === null ? null : { text: `connect(${target})`, isProbe: false });
   }
 
   /** Null: not to be recorded. */
-  #refuse(call: WaitingCall, text: string | null): void {
+  #refuse(call: WaitingCall, meaning: { readonly text: string; readonly isProbe: boolean } | null): void {
     if (this.#isClosed) return;
-    const program = text === null ? null : programOf(call.tid);
+    const program = meaning === null ? null : programOf(call.tid);
     // Only if it was answered did it wait until now, and what was looked at was the caller's.
     const isRefused = failCall(this.#listener, call.id, EPERM);
-    if (text === null || !isRefused || this.#denials.length >= MAX_DENIALS) return;
+    if (meaning === null || !isRefused || this.#denials.length >= MAX_DENIALS) return;
+    const { text, isProbe } = meaning;
     const key = JSON.stringify([text, program]);
     if (this.#known.has(key)) return;
     this.#known.add(key);
-    this.#denials.push({ call: text, program });
+    this.#denials.push({ call: text, program, isProbe });
   }
 }
 

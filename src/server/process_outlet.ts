@@ -3,7 +3,12 @@
 import type { ProcessEvent, ProcessEventSink } from "../process/events.ts";
 import type { NetworkDenial } from "../process/backend.ts";
 import type { ProcessEnd } from "../process/process_views.ts";
-import type { DetailFields, ProcessClosedNotification, ProcessExitedNotification } from "../protocol/process.ts";
+import type {
+  DetailFields,
+  NetworkDenialField,
+  ProcessClosedNotification,
+  ProcessExitedNotification,
+} from "../protocol/process.ts";
 import { escapeToAscii } from "../rpc/envelope.ts";
 import type { Outlet } from "./connection.ts";
 
@@ -68,7 +73,10 @@ export interface ProcessDetails {
 export function detailFields(outlet: Outlet, { end, networkDenials }: ProcessDetails): DetailFields {
   return {
     ...(outlet.wants.has("processEndReason") ? { endReason: end?.reason ?? null, signal: end?.signal ?? null } : {}),
-    // A copy: the list may grow before this is sent.
-    ...(outlet.wants.has("networkDenials") ? { networkDenials: networkDenials && [...networkDenials] } : {}),
+    ...(outlet.wants.has("networkDenials") ? { networkDenials: denialFields(networkDenials) } : {}),
   };
+}
+
+function denialFields(denials: readonly NetworkDenial[] | null): NetworkDenialField[] | null {
+  return denials?.map(({ call, program }) => ({ call, program })) ?? null;
 }

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { type Client, RpcError } from "../../src/client/mod.ts";
 import type { ProcessExitedNotification } from "../../src/protocol/process.ts";
+import { areInstalled } from "../support/installed.ts";
 import { NO_SANDBOX } from "../support/sandbox_host.ts";
 import { TestServer } from "../support/test_server.ts";
 
@@ -63,6 +64,38 @@ sandboxTest(
     const silent = await run(other, CONNECT_SILENTLY, { sandbox: sandbox("restricted") });
     assert.deepEqual(silent.exited, { processId: "p", seq: 1, exitCode: 1, sandboxDenied: true });
     assert.ok(!("networkDenials" in silent.read));
+  },
+);
+
+const hasPerl = areInstalled(["perl"], "what each kind of refusal says of a sandboxed process");
+
+sandboxTest(
+  "what a silent failure was refused decides whether it was denied, and words count as ever",
+  async (server) => {
+    if (!hasPerl) return;
+    const connect = (path: string) =>
+      `use Socket; socket(my $s, AF_UNIX, SOCK_STREAM, 0); connect($s, pack_sockaddr_un("${path}")) or exit 3`;
+    const socket = (kind: string) => `socket(my $s, ${kind}, 0) or exit 3`;
+    const cases: [program: string, call: string | null, sandboxDenied: boolean][] = [
+      [socket("2, 1"), "socket(AF_INET, SOCK_STREAM)", true],
+      [socket("2, 2"), "socket(AF_INET, SOCK_DGRAM)", true],
+      [socket("40, 1"), "socket(AF_VSOCK, SOCK_STREAM)", true],
+      [socket("17, 3"), "socket(AF_PACKET, SOCK_RAW)", true],
+      [connect("/run/docker.sock"), "connect(/run/docker.sock)", true],
+      // Programs try these for no purpose of their own.
+      [socket("10, 1"), "socket(AF_INET6, SOCK_STREAM)", false],
+      [socket("16, 3"), "socket(AF_NETLINK, SOCK_RAW)", false],
+      [connect("/var/run/nscd/socket"), null, false],
+      ["exit 3", null, false],
+      ["print 'Permission denied'; exit 3", null, true],
+    ];
+    for (const [program, call, sandboxDenied] of cases) {
+      await using client = await server.connect({ optionalFields: ["networkDenials"] });
+      const { exited } = await run(client, "", { argv: ["perl", "-e", program], sandbox: sandbox("restricted") });
+      const calls = exited?.networkDenials?.map(({ call }) => call);
+      const expected = [3, call === null ? [] : [call], sandboxDenied];
+      assert.deepEqual([exited?.exitCode, calls, exited?.sandboxDenied], expected, program);
+    }
   },
 );
 

@@ -94,7 +94,11 @@ function isAtLeast(release: string, [major, minor]: readonly [number, number]): 
   return ownMajor > major || (ownMajor === major && ownMinor >= minor);
 }
 
-const by = (program: string) => (call: string): NetworkDenial => ({ call, program });
+const by = (program: string) => (call: string): NetworkDenial => ({
+  call,
+  program,
+  isProbe: /NETLINK|INET6/.test(call),
+});
 const byPerl = by(PERL);
 const printErrno = `print $! + 0, " "`;
 

@@ -219,13 +219,16 @@ Deno.test("the verdict on a sandboxed process waits a moment for trailing output
   assert.deepEqual(session.sink.lines.slice(1), ["p 1 stdout sandbox says no", "p 2 exited 1"]);
 });
 
-const REFUSED = [{ call: "socket(AF_INET, SOCK_STREAM)", program: "/usr/bin/curl" }];
+const REFUSED = [{ call: "socket(AF_INET, SOCK_STREAM)", program: "/usr/bin/curl", isProbe: false }];
+const PROBED = [{ call: "socket(AF_NETLINK, SOCK_RAW)", program: "/usr/bin/node", isProbe: true }];
 
 Deno.test("a sandboxed process that failed after a known refusal was denied something, whatever it says", async () => {
   const cases = [
     { denials: REFUSED, exitCode: 1, output: "", expected: true },
     { denials: REFUSED, exitCode: 0, output: "", expected: false },
     { denials: [], exitCode: 1, output: "", expected: false },
+    { denials: PROBED, exitCode: 1, output: "", expected: false },
+    { denials: [...PROBED, ...REFUSED], exitCode: 1, output: "", expected: true },
     // Where nothing is known of, there may have been something else: the words count as ever.
     { denials: [], exitCode: 1, output: "Permission denied", expected: true },
     { denials: null, exitCode: 1, output: "", expected: false },
