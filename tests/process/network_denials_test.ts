@@ -19,15 +19,13 @@ import {
   RecordedChild,
   TERMINAL,
 } from "../support/recorded_child.ts";
-import { NO_SANDBOX, SandboxHost } from "../support/sandbox_host.ts";
+import { NO_LISTENER, NO_SANDBOX, SandboxHost } from "../support/sandbox_host.ts";
 
 const SIGKILL = 9;
 const SIGUSR1 = 10;
 
 const PERL = "/usr/bin/perl";
 const hasPerl = areInstalled(["perl"], "what a sandbox refuses of the network");
-/** The first kernel with listeners whose work no passing signal undoes; before it there is only the guess. */
-const hasListeners = isAtLeast(Deno.osRelease(), [5, 19]);
 const hasLandlock = Deno.build.os === "linux" && landlockVersion() >= MIN_LANDLOCK_ABI;
 
 /** How the program is confined: `seccomp` is the filter alone, for a policy that has nothing to say about files. */
@@ -74,8 +72,7 @@ function test(
   ways: readonly typeof WAYS[number][] = WAYS,
 ): void {
   for (const way of ways) {
-    const missing = NO_SANDBOX ?? (hasPerl ? null : "no perl") ??
-      (hasListeners ? null : `Linux ${Deno.osRelease()} has no lasting listeners`) ??
+    const missing = NO_SANDBOX ?? NO_LISTENER ?? (hasPerl ? null : "no perl") ??
       (way === "landlock" && !hasLandlock ? "this kernel's Landlock is missing or too old" : null);
     Deno.test({
       name: `${way}: ${name}${missing === null ? "" : ` (SKIPPED: ${missing})`}`,
@@ -87,11 +84,6 @@ function test(
       },
     });
   }
-}
-
-function isAtLeast(release: string, [major, minor]: readonly [number, number]): boolean {
-  const [ownMajor = 0, ownMinor = 0] = release.split(/[.-]/).map(Number);
-  return ownMajor > major || (ownMajor === major && ownMinor >= minor);
 }
 
 const by = (program: string) => (call: string): NetworkDenial => ({

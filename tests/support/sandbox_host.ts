@@ -23,6 +23,15 @@ function whyNot(): string | null {
   }
 }
 
+/** Why it cannot be known here what a sandbox refuses of the network; null when it can. By version: not by trying it. */
+export const NO_LISTENER: string | null = hasListeners() ? null : `Linux ${Deno.osRelease()} has no lasting listeners`;
+
+/** Linux 5.19 has the first listeners whose work no passing signal undoes. */
+function hasListeners(): boolean {
+  const [major = 0, minor = 0] = Deno.osRelease().split(/[.-]/).map(Number);
+  return major > 5 || (major === 5 && minor >= 19);
+}
+
 /** A test that needs a real sandbox: without one, skipped under a name that says so. */
 export function sandboxTest(name: string, fn: (host: SandboxHost) => Promise<void>): void {
   Deno.test({
