@@ -72,6 +72,15 @@ export function readInto(fd: number, buffer: CBuffer): number {
   return libc().read(fd, buffer, BigInt(buffer.length));
 }
 
+const FIONREAD = 0x541bn;
+const countBytes = allocate(4);
+const countView = new DataView(countBytes.buffer);
+
+/** Bytes that could be read this moment; 0 also where that cannot be told. Unlike a read it never makes us wait. */
+export function readableBytes(fd: number): number {
+  return libc().ioctl(fd, FIONREAD, countBytes) === 0 ? countView.getInt32(0, true) : 0;
+}
+
 /** Bytes the kernel took; negative when it takes none now or never will. */
 export function writeFrom(fd: number, bytes: CBuffer): number {
   return libc().write(fd, bytes, BigInt(bytes.length));

@@ -61,6 +61,7 @@ const SYMBOLS = {
     result: "i32",
   },
   eventfd: { parameters: ["u32", "i32"], result: "i32" },
+  sched_yield: { parameters: [], result: "i32" },
 
   // Sockets. Accepted ones are the caller's.
   accept4: { parameters: ["i32", "usize", "usize", "i32"], result: "i32" },

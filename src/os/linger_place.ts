@@ -22,6 +22,15 @@ const SYS_EPOLL_PWAIT2 = 441n;
 const OURS = 0;
 const THE_RUNTIMES = 1;
 
+/** `runtime`: there is something for the runtime, and perhaps for us. */
+export type Found = "ours" | "runtime" | "nothing";
+
+export interface LingerOutcome {
+  readonly found: Found;
+  /** It came while the processor was kept awake. */
+  readonly wasAwake: boolean;
+}
+
 export class LingerPlace {
   readonly #epoll: number;
   readonly #events: CBuffer = allocate(MAX_EVENTS * EVENT_BYTES);
@@ -39,16 +48,28 @@ export class LingerPlace {
     if (first !== undefined && first !== ours) this.#add(first, THE_RUNTIMES);
   }
 
-  /** Waits for at most so long; whether there is something for us, and nothing for the runtime. */
-  wait(microseconds: number): boolean {
+  /**
+   * Waits for at most so long. The first part of that time the processor is kept awake, though it is left to anybody
+   * else who wants it: sleeping and waking take longer than most of what is waited for.
+   */
+  wait({ awakeUs, asleepUs }: { awakeUs: number; asleepUs: number }): LingerOutcome {
+    const { sched_yield } = libc();
+    const awakeUntilMs = performance.now() + awakeUs / 1000;
+    while (performance.now() < awakeUntilMs) {
+      const found = this.#look(0);
+      if (found !== "nothing") return { found, wasAwake: true };
+      sched_yield();
+    }
+    return { found: this.#look(asleepUs), wasAwake: false };
+  }
+
+  #look(microseconds: number): Found {
     this.#timeView.setBigInt64(8, BigInt(microseconds) * 1000n, true);
     const count = libc().epollPwait2(SYS_EPOLL_PWAIT2, this.#epoll, this.#events, MAX_EVENTS, this.#time, 0n, 0n);
-    let isOurs = false;
     for (let index = 0; index < count; index++) {
-      if (this.#eventView.getUint32(index * EVENT_BYTES + DATA_OFFSET, true) !== OURS) return false;
-      isOurs = true;
+      if (this.#eventView.getUint32(index * EVENT_BYTES + DATA_OFFSET, true) !== OURS) return "runtime";
     }
-    return isOurs;
+    return count > 0 ? "ours" : "nothing";
   }
 
   #add(fd: number, token: number): boolean {

@@ -37,6 +37,16 @@ const MAX_EVENTS = 256;
 const LINGER_US = 250;
 
 /**
+ * How much of it the processor is kept awake at most. Enough for a client's next request and for the echo of a program.
+ * Halved whenever that was in vain, so that something that happens every millisecond does not cost a tenth of a core.
+ */
+const MAX_AWAKE_US = 100;
+const MIN_AWAKE_US = 10;
+
+/** Whatever comes this soon after the last would have been worth staying awake for. */
+const SOON_MS = 0.3;
+
+/**
  * Lingering goes on as long as it finds something, but a wait on another thread must come this often: while immediates
  * are pending the runtime attends to its own sockets and timers only every 61st turn.
  */
@@ -106,6 +116,8 @@ export class Reactor {
   #isWaiting = false;
   #turn = 0;
   readonly #lingerPlace: LingerPlace;
+  #awakeUs = MAX_AWAKE_US;
+  #deliveredAtMs = 0;
 
   constructor() {
     const c = libc();
@@ -186,12 +198,20 @@ export class Reactor {
   #linger(): number {
     // Besides our own loop's: the runtime does not tell the linger place of them.
     const hasCalls = callsUnderWay() > 1;
-    if (!hasCalls && !this.#lingerPlace.wait(LINGER_US)) return 0;
+    if (!hasCalls && !this.#isWorthLingering()) return 0;
     return Math.max(0, libc().epoll_poll(this.#epoll, this.#events, MAX_EVENTS, 0));
+  }
+
+  #isWorthLingering(): boolean {
+    const { found, wasAwake } = this.#lingerPlace.wait({ awakeUs: this.#awakeUs, asleepUs: LINGER_US - this.#awakeUs });
+    if (wasAwake) this.#awakeUs = MAX_AWAKE_US;
+    else if (this.#awakeUs > 0) this.#awakeUs = this.#awakeUs > MIN_AWAKE_US ? this.#awakeUs >> 1 : 0;
+    return found === "ours";
   }
 
   #dispatch(count: number): void {
     this.#turn++;
+    if (performance.now() - this.#deliveredAtMs < SOON_MS) this.#awakeUs = MAX_AWAKE_US;
     for (let index = 0; index < count; index++) {
       const offset = index * EVENT_BYTES;
       const events = this.#eventView.getUint32(offset, true);
@@ -199,6 +219,7 @@ export class Reactor {
       if (token === WAKE_TOKEN) readInto(this.#wakeUp, allocate(8));
       else this.#deliver(token, events);
     }
+    this.#deliveredAtMs = performance.now();
   }
 
   #deliver(token: number, events: number): void {
