@@ -52,9 +52,18 @@ const STUB_PATH = "/dev/.launch";
 /** Where a sandbox has its own instance. The host's must not show: `/proc` leads to every process's files. */
 const OWN_MOUNTS = ["/dev", "/proc"];
 
+/**
+ * What the kernel lets user 0 write in any `/proc`, without a capability and whatever the namespace: its settings (a
+ * program to be run for every crash is one of them) and those of its drivers. bubblewrap covers its own list only where
+ * the directory itself looks writable, which `/proc/sys` does not.
+ */
+const SETTINGS_OF_ROOT = ["/proc/sys", "/proc/sysrq-trigger", "/proc/fs", "/proc/acpi", "/proc/scsi", "/proc/asound"];
+
 export interface BubblewrapPlanOptions {
   readonly tool: BubblewrapTool;
   readonly architecture: Architecture;
+  /** Whether the server, and so its child, is root. */
+  readonly isRoot: boolean;
   /** Whether what is refused of the network is to be told, where the kernel can do that. */
   readonly reportsDenials?: boolean;
 }
@@ -65,7 +74,7 @@ export function planBubblewrap(
   policy: Policy & { readonly files: FilePolicy },
   options: BubblewrapPlanOptions,
 ): LaunchPlan {
-  const { tool, architecture } = options;
+  const { tool, architecture, isRoot } = options;
   // In the sandbox's first process, where the stub never runs, this filter is alone and has no listener: it refuses just
   // the same. The command is bound by the stub's filter as well, whose answer then counts.
   const isWatched = options.reportsDenials === true && policy.network === "restricted";
@@ -74,7 +83,7 @@ export function planBubblewrap(
     network: policy.network,
     networkRefusal: isWatched ? "notify" : "errno",
   });
-  const mounts = new MountArguments(policy.files, tool.bindsDescriptors);
+  const mounts = new MountArguments(policy.files, { bindsDescriptors: tool.bindsDescriptors, isRoot });
   const args = [
     "--die-with-parent",
     "--unshare-user",
@@ -155,7 +164,7 @@ class MountArguments {
   /** Mounts of ours that hold mount points of further ones, so that they can be closed only at the end. */
   readonly #closedLast: string[] = [];
 
-  constructor(files: FilePolicy, bindsDescriptors: boolean) {
+  constructor(files: FilePolicy, { bindsDescriptors, isRoot }: { bindsDescriptors: boolean; isRoot: boolean }) {
     this.#files = files;
     this.#bindsDescriptors = bindsDescriptors;
     const rules = files.rules.filter(({ path, access }) => !isOwnMount(path, access)).map((rule) => this.#rule(rule));
@@ -172,6 +181,7 @@ class MountArguments {
       "/dev",
       "--proc",
       "/proc",
+      ...(isRoot ? SETTINGS_OF_ROOT.flatMap((path) => ["--ro-bind-try", path, path]) : []),
       ...steps.flatMap(({ args }) => args),
       ...this.#closedLast.flatMap((path) => ["--remount-ro", path]),
     ];

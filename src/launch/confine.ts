@@ -70,7 +70,7 @@ export function prepareLaunch(command: ConfinedCommand, policy: Policy, options:
       try {
         const held = { network, files: { ...files, missing: lease.held } };
         return {
-          plan: planBubblewrap(command, held, { tool: enforcement.tool, architecture, reportsDenials }),
+          plan: planBubblewrap(command, held, { tool: enforcement.tool, architecture, isRoot, reportsDenials }),
           release: lease.release,
         };
       } catch (error) {

@@ -23,7 +23,7 @@ const files = (base: FilePolicy["base"], rules: PathRule[] = [], more: Partial<F
 });
 
 function plan(policy: FilePolicy, network: Policy["network"] = "restricted", tool = TOOL, command = COMMAND) {
-  return planBubblewrap(command, { files: policy, network }, { tool, architecture: "x86_64" });
+  return planBubblewrap(command, { files: policy, network }, { tool, architecture: "x86_64", isRoot: false });
 }
 
 function argumentsOf(...args: Parameters<typeof plan>): string[] {
@@ -92,6 +92,14 @@ Deno.test("planBubblewrap() gives all arguments in this order", () => {
     "--chdir",
     "/ws",
   ]);
+});
+
+Deno.test("planBubblewrap() takes the kernel's settings from root, directly after its own /proc", () => {
+  const options = { tool: TOOL, architecture: "x86_64", isRoot: true } as const;
+  const { descriptors } = planBubblewrap(COMMAND, { files: files("read"), network: "restricted" }, options);
+  const [args] = descriptors;
+  assert.ok(args?.type === "bytes");
+  assert.match(new TextDecoder().decode(args.bytes), /\0--proc\0\/proc\0--ro-bind-try\0\/proc\/sys\0\/proc\/sys\0/);
 });
 
 Deno.test("planBubblewrap() keeps the host's network only when the policy has it", () => {
