@@ -3,7 +3,8 @@
  *
  * Landlock only ever adds grants: inside a writable directory it can hide or protect nothing, and it has no say over
  * names, modes, owners and times. So the policies that are left are those that read everything and write at most single
- * files. Everything else is refused here rather than enforced in part.
+ * files. Everything else is refused here rather than enforced in part. As in every sandbox the host's devices are not
+ * among what can be read: the terminals of others are there, with what is typed into them.
  *
  * How the child is born restricted: the server makes the ruleset (a descriptor; that restricts nobody), and the launch
  * stub, started as a normal child with that descriptor, binds itself to it, installs the system call filter and then
@@ -30,6 +31,7 @@ export type LandlockPlan =
   | { readonly type: "inexpressible"; readonly reason: string };
 
 const WRITE_FILE = 1 << 1;
+const READ_FILE = 1 << 2;
 const REMOVE_DIR = 1 << 4;
 const REMOVE_FILE = 1 << 5;
 const MAKE_CHAR = 1 << 6;
@@ -43,7 +45,7 @@ const REFER = 1 << 13;
 const TRUNCATE = 1 << 14;
 const IOCTL_DEV = 1 << 15;
 
-/** Every way to change a file or a directory. Reading and executing are not handled, and so stay free. */
+/** Every way to change a file or a directory. Listing and executing are not handled, and so stay free. */
 const ALL_CHANGES = WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_CHAR | MAKE_DIR | MAKE_REG | MAKE_SOCK | MAKE_FIFO |
   MAKE_BLOCK | MAKE_SYM | REFER | TRUNCATE | IOCTL_DEV;
 
@@ -59,26 +61,36 @@ const SCOPE_SIGNAL = 1 << 1;
  */
 export const MIN_LANDLOCK_ABI = 6;
 
+const DEVICES = "/dev";
 /** Where programs write without changing anything. The terminals of others (`/dev/pts`) are not among them. */
 const HARMLESS_DEVICES = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
-export function landlockPlan(policy: Policy, abi: number): LandlockPlan {
+/** What of the host a ruleset depends on. */
+export interface LandlockHost {
+  /** The kernel's version of Landlock. */
+  readonly abi: number;
+  /** Paths of what lies in the root directory, without links: rules are for what is really there. */
+  readonly topLevel: readonly string[];
+}
+
+export function landlockPlan(policy: Policy, { abi, topLevel }: LandlockHost): LandlockPlan {
   if (abi < MIN_LANDLOCK_ABI) {
     return inexpressible(`this kernel's version ${abi} cannot keep signals inside; version ${MIN_LANDLOCK_ABI} can`);
   }
   if (policy.files === "unrestricted") return inexpressible("the policy confines no files");
   const reason = whyInexpressible(policy.files);
   if (reason !== null) return inexpressible(reason);
-  const files = policy.files.rules.map(({ path }) => ({ path, access: WRITE_FILE | TRUNCATE }));
-  const devices = HARMLESS_DEVICES.map((path) => ({ path, access: WRITE_FILE | TRUNCATE | IOCTL_DEV }));
+  const readable = topLevel.filter((path) => path !== DEVICES).map((path) => ({ path, access: READ_FILE }));
+  const devices = HARMLESS_DEVICES.map((path) => ({ path, access: READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV }));
+  const files = policy.files.rules.map(({ path }) => ({ path, access: READ_FILE | WRITE_FILE | TRUNCATE }));
   const isOffline = policy.network === "restricted";
   return {
     type: "ruleset",
     ruleset: {
-      handledFileAccess: ALL_CHANGES,
+      handledFileAccess: READ_FILE | ALL_CHANGES,
       handledNetworkAccess: isOffline ? BIND_TCP | CONNECT_TCP : 0,
       scoped: SCOPE_SIGNAL | (isOffline ? SCOPE_ABSTRACT_UNIX_SOCKET : 0),
-      rules: [...devices, ...files],
+      rules: [...readable, ...devices, ...files],
     },
   };
 }
@@ -142,8 +154,8 @@ function stubFor(options: StubPlanOptions): Uint8Array<ArrayBuffer> {
   const key = [architecture, network, isRoot, hasRuleset, isWatched].join();
   const known = stubs.get(key);
   if (known !== undefined) return known;
-  // Landlock has no say over modes, owners and times; the policies it is used for let nothing of the sort be changed.
-  const filter = { architecture, network, refuseMetadataChanges: hasRuleset };
+  // The policies Landlock is used for let nothing be changed that it has no say over.
+  const filter = { architecture, network, withoutNamespaces: hasRuleset };
   const stub = launchStub({
     architecture,
     reportDescriptor: REPORT_FD,

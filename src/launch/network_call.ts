@@ -10,7 +10,12 @@ export type NetworkCall =
   /** Known from its arguments alone. */
   | { readonly type: "described"; readonly text: string; readonly isProbe: boolean }
   /** Known once `describeAddress` has been given what lies there. */
-  | { readonly type: "connect"; readonly address: bigint; readonly addressBytes: number };
+  | {
+    readonly type: "addressed";
+    readonly name: "connect" | "bind";
+    readonly address: bigint;
+    readonly addressBytes: number;
+  };
 
 /** A call's number and arguments, as the kernel has them. */
 export interface RawCall {
@@ -64,10 +69,11 @@ const FAMILY_BYTES = 2;
 /** Null for a call that has nothing to do with the network. */
 export function networkCall({ number, args }: RawCall, architecture: Architecture): NetworkCall | null {
   const [first = 0n, second = 0n, third = 0n] = args;
-  if (number === syscallNumber("connect", architecture)) {
+  const addressed = (["connect", "bind"] as const).find((name) => number === syscallNumber(name, architecture));
+  if (addressed !== undefined) {
     // A negative length is a large one here; only so much of it is ever looked at.
     const addressBytes = Math.min(Number(BigInt.asUintN(32, third)), MAX_ADDRESS_BYTES);
-    return { type: "connect", address: second, addressBytes };
+    return { type: "addressed", name: addressed, address: second, addressBytes };
   }
   const name = (["socket", "socketpair"] as const).find((name) => number === syscallNumber(name, architecture));
   if (name === undefined) return null;
@@ -91,7 +97,7 @@ const NAME_SERVICES = [
   "/var/lib/sss/pipes/",
 ];
 
-/** What was to be connected to; null when that is not worth telling. */
+/** What was to be connected to, or to be offered; null when that is not worth telling. */
 export function describeAddress(address: Uint8Array): string | null {
   if (address.length < FAMILY_BYTES) return null;
   const family = new DataView(address.buffer, address.byteOffset).getUint16(0, true);

@@ -12,7 +12,7 @@ import type { SandboxSetting } from "../protocol/environment.ts";
 import type { BubblewrapTool } from "./bubblewrap.ts";
 import type { Availability, Unavailability } from "./bubblewrap_tool.ts";
 import type { Enforcement } from "./confine.ts";
-import { landlockPlan } from "./landlock.ts";
+import { type LandlockHost, landlockPlan } from "./landlock.ts";
 import { isUnconfined, type Policy } from "./policy.ts";
 
 export type { SandboxSetting };
@@ -22,6 +22,8 @@ export interface ProbeHost {
   findBubblewrap(): Promise<Availability<BubblewrapTool>>;
   /** The kernel's version of Landlock. */
   landlockAbi(): Availability<number>;
+  /** Paths of what lies in the root directory, without links. */
+  listTopLevel(): readonly string[];
   /** Null when a confined process behaved as it should, otherwise what it did. */
   canary(enforcement: Enforcement): Promise<string | null>;
 }
@@ -77,12 +79,16 @@ export class SandboxProbe {
     if (this.#setting !== "bubblewrap") {
       const landlock = await this.#landlock.get();
       if (landlock.isAvailable) {
-        const plan = landlockPlan(policy, landlock.value);
+        const plan = landlockPlan(policy, this.#landlockHost(landlock.value));
         if (plan.type === "ruleset") return { type: "landlock", ruleset: plan.ruleset };
         reasons.push(plan.reason);
       } else reasons.push(landlock.reason);
     }
     throw unenforceable(reasons);
+  }
+
+  #landlockHost(abi: number): LandlockHost {
+    return { abi, topLevel: this.#host.listTopLevel() };
   }
 
   async #tryBubblewrap(): Promise<Availability<BubblewrapTool>> {
@@ -97,7 +103,7 @@ export class SandboxProbe {
   async #tryLandlock(): Promise<Availability<number>> {
     const abi = this.#host.landlockAbi();
     if (!abi.isAvailable) return abi;
-    const plan = landlockPlan(READ_ONLY, abi.value);
+    const plan = landlockPlan(READ_ONLY, this.#landlockHost(abi.value));
     if (plan.type === "inexpressible") {
       return { isAvailable: false, reason: plan.reason, problem: "outdated", found: abi.value };
     }

@@ -260,6 +260,8 @@ function createProbe(options: SandboxServiceOptions, tree: DenoHostTree, isRoot:
           ? { isAvailable: true, value: version }
           : { isAvailable: false, reason: "this kernel has no Landlock", problem: "missing" };
       },
+      listTopLevel: () =>
+        [...Deno.readDirSync("/")].filter(({ isSymlink }) => !isSymlink).map(({ name }) => `/${name}`),
       canary: (enforcement) => runCanary(enforcement, canaryHost),
     },
   });

@@ -19,10 +19,11 @@ export interface SeccompOptions {
   /** Without a network; `errno` unless said otherwise. */
   readonly networkRefusal?: NetworkRefusal;
   /**
-   * Also refuse every change of owner, mode, times and extended attributes: for a backend that has no say over them
-   * (Landlock) and a policy that lets nothing be written.
+   * Also refuse what read-only mounts and namespaces would keep from a process, for a backend that has neither and no say
+   * over it (Landlock): changes of owner, mode, times and attributes, the user's own means of communication between
+   * processes, and limits and priorities of other processes.
    */
-  readonly refuseMetadataChanges?: boolean;
+  readonly withoutNamespaces?: boolean;
 }
 
 /**
@@ -71,8 +72,11 @@ const ALWAYS_REFUSED: readonly SyscallName[] = [
   "mount_setattr",
 ];
 
-/** Without a network nothing is connected to: a container engine's or an agent's socket would be a way out. */
-const NETWORK_CALLS: readonly SyscallName[] = ["connect"];
+/**
+ * Without a network nothing is connected to: a container engine's or an agent's socket would be a way out. Nor is
+ * anything offered to be connected to, under a name that others outside may take for somebody else's.
+ */
+const NETWORK_CALLS: readonly SyscallName[] = ["connect", "bind"];
 
 const METADATA_CALLS: readonly SyscallName[] = [
   "chmod",
@@ -98,13 +102,50 @@ const METADATA_CALLS: readonly SyscallName[] = [
   "file_setattr",
 ];
 
+/** Memory, semaphores and queues of the user, whoever made them: they have keys and names, but no place on the disk. */
+const SHARED_OBJECT_CALLS: readonly SyscallName[] = [
+  "shmget",
+  "shmat",
+  "shmctl",
+  "semget",
+  "semop",
+  "semtimedop",
+  "semctl",
+  "msgget",
+  "msgsnd",
+  "msgrcv",
+  "msgctl",
+  "mq_open",
+  "mq_unlink",
+];
+
+/** Set limits, CPUs or scheduling of the process that is named first; 0 is the caller. */
+const CALLS_ON_A_PROCESS: readonly SyscallName[] = [
+  "prlimit64",
+  "sched_setparam",
+  "sched_setscheduler",
+  "sched_setaffinity",
+  "sched_setattr",
+];
+
+/** Set priorities of a process, a group or all of a user's processes, which is what the number stands for. */
+const CALLS_ON_MANY_PROCESSES = { setpriority: 2, ioprio_set: 3 } as const;
+
+/** Holds up whoever opens the file for writing, for up to 45 seconds, and needs no more than to read it. */
+const LEASE_COMMANDS = [
+  1024, // F_SETLEASE
+  1040, // F_SETDELEG
+];
+
 /** Puts a byte into a terminal's input, as if typed: with a terminal that is shared it runs commands outside. */
 const TIOCSTI = 0x5412;
 /** Does the same on a text console, by way of its clipboard. */
 const TIOCLINUX = 0x541c;
-/** The two ways to set a file's flags, which are metadata as well. */
-const FS_IOC_SETFLAGS = 0x40086602;
-const FS_IOC_FSSETXATTR = 0x401c5820;
+/** Where a request says whose it is. */
+const IOCTL_FAMILY = 0xff00;
+/** Of terminals, and what applies to every descriptor. */
+const TERMINAL_FAMILY = 0x5400;
+const SOCKET_FAMILY = 0x8900;
 
 const CLONE_NEWUSER = 0x10000000;
 
@@ -119,6 +160,7 @@ const AUDIT_ARCH: Readonly<Record<Architecture, number>> = { x86_64: 0xc000003e,
 const X32_SYSCALL_BIT = 0x40000000;
 
 const EPERM = 1;
+const ENOTTY = 25;
 const ENOSYS = 38;
 
 // The kernel's `struct seccomp_data`: the call's number, the architecture, the instruction pointer, six arguments.
@@ -156,10 +198,10 @@ const refuseNetwork = (refusal: NetworkRefusal): Instruction =>
 export function seccompProgram(options: SeccompOptions): Uint8Array<ArrayBuffer> {
   const { architecture, networkRefusal = "errno" } = options;
   const isRestricted = options.network === "restricted";
-  const isFrozen = options.refuseMetadataChanges === true;
+  const isAlone = options.withoutNamespaces === true;
 
   const program = ownCallsOnly(architecture);
-  const refused = [...ALWAYS_REFUSED, ...(isFrozen ? METADATA_CALLS : [])];
+  const refused = [...ALWAYS_REFUSED, ...(isAlone ? [...METADATA_CALLS, ...SHARED_OBJECT_CALLS] : [])];
   for (const name of refused) program.push(...onCall(name, architecture, [refuse(EPERM)]));
 
   // Its flags lie in memory, where a filter cannot look. Programs fall back to clone, as on a kernel without it.
@@ -171,12 +213,34 @@ export function seccompProgram(options: SeccompOptions): Uint8Array<ArrayBuffer>
       refuse(EPERM),
     ]));
   }
+  program.push(...onCall("fcntl", architecture, [
+    plain(LOAD_WORD, argumentOffset(1)),
+    ...LEASE_COMMANDS.flatMap((command) => [jump(JUMP_EQUAL, command, 0, 1), refuse(EPERM)]),
+  ]));
   // Only the low half of a request counts for the kernel, so only that is compared.
-  const requests = [TIOCSTI, TIOCLINUX, ...(isFrozen ? [FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR] : [])];
   program.push(...onCall("ioctl", architecture, [
     plain(LOAD_WORD, argumentOffset(1)),
-    ...requests.flatMap((request) => [jump(JUMP_EQUAL, request, 0, 1), refuse(EPERM)]),
+    ...[TIOCSTI, TIOCLINUX].flatMap((request) => [jump(JUMP_EQUAL, request, 0, 1), refuse(EPERM)]),
+    ...(isAlone ? NO_REQUESTS_TO_FILES : []),
   ]));
+  if (isAlone) {
+    for (const name of CALLS_ON_A_PROCESS) {
+      program.push(...onCall(name, architecture, [
+        plain(LOAD_WORD, argumentOffset(0)),
+        jump(JUMP_EQUAL, 0, 1, 0),
+        refuse(EPERM),
+      ]));
+    }
+    for (const [name, user] of Object.entries(CALLS_ON_MANY_PROCESSES)) {
+      program.push(...onCall(name as keyof typeof CALLS_ON_MANY_PROCESSES, architecture, [
+        plain(LOAD_WORD, argumentOffset(0)),
+        jump(JUMP_EQUAL, user, 2, 0),
+        plain(LOAD_WORD, argumentOffset(1)),
+        jump(JUMP_EQUAL, 0, 1, 0),
+        refuse(EPERM),
+      ]));
+    }
+  }
   if (isRestricted) program.push(...withoutNetwork(architecture, networkRefusal));
   program.push(plain(RETURN, RET_ALLOW));
   return encode(program);
@@ -222,6 +286,17 @@ function onlyLocalStreams(refused: Instruction): Instruction[] {
     refused,
   ];
 }
+
+/**
+ * Every file system has requests of its own that change a file which is only open for reading (flags, versions, snapshots,
+ * seals), so those that pass are named. The others fail as on a file that does not know them.
+ */
+const NO_REQUESTS_TO_FILES: readonly Instruction[] = [
+  plain(AND, IOCTL_FAMILY),
+  jump(JUMP_EQUAL, TERMINAL_FAMILY, 2, 0),
+  jump(JUMP_EQUAL, SOCKET_FAMILY, 1, 0),
+  refuse(ENOTTY),
+];
 
 /** Runs `body` for one call, then goes on with the call's number loaded again. Empty where there is no such call. */
 function onCall(name: SyscallName, architecture: Architecture, body: readonly Instruction[]): Instruction[] {

@@ -7,7 +7,7 @@
  * not be read) was refused all the same.
  */
 
-import { describeAddress, networkCall } from "../launch/network_call.ts";
+import { describeAddress, type NetworkCall, networkCall } from "../launch/network_call.ts";
 import { lossyText, toByteString } from "../os/byte_string.ts";
 import { closeDescriptor } from "../os/descriptor.ts";
 import { EPERM } from "../os/errno.ts";
@@ -57,17 +57,20 @@ export class DenialWatch {
     const call = receiveCall(this.#listener);
     if (call === null) return;
     const meaning = this.#denials.length < MAX_DENIALS ? networkCall(call, Deno.build.arch) : null;
-    if (meaning?.type === "connect") void this.#refuseConnection(call, meaning);
+    if (meaning?.type === "addressed") void this.#refuseAddressed(call, meaning);
     else this.#refuse(call, meaning);
   }
 
-  async #refuseConnection(call: WaitingCall, { address, addressBytes }: { address: bigint; addressBytes: number }) {
+  async #refuseAddressed(
+    call: WaitingCall,
+    { name, address, addressBytes }: NetworkCall & { readonly type: "addressed" },
+  ): Promise<void> {
     if (addressReads >= MAX_ADDRESS_READS) return this.#refuse(call, null);
     addressReads++;
     const bytes = await readMemory(call.tid, address, addressBytes);
     addressReads--;
     const target = bytes === null ? null : describeAddress(bytes);
-    this.#refuse(call, target === null ? null : { text: `connect(${target})`, isProbe: false });
+    this.#refuse(call, target === null ? null : { text: `${name}(${target})`, isProbe: false });
   }
 
   /** Null: not to be recorded. */

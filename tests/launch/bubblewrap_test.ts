@@ -117,6 +117,7 @@ Deno.test("planBubblewrap() leaves the network to the stub's filter when denials
     planBubblewrap(COMMAND, { files: files("read"), network }, {
       tool: TOOL,
       architecture: "x86_64",
+      isRoot: false,
       reportsDenials: true,
     });
   const bytesAt = ({ descriptors }: LaunchPlan, at: number) => {

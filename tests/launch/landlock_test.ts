@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { landlockPlan, MIN_LANDLOCK_ABI, planStub } from "../../src/launch/landlock.ts";
+import { type LandlockHost, landlockPlan, MIN_LANDLOCK_ABI, planStub } from "../../src/launch/landlock.ts";
 import type { FilePolicy, PathRule, Policy } from "../../src/launch/policy.ts";
-import { ARCHITECTURE, IS_ROOT, landlockAbi, runPlan, shell } from "./run_plan.ts";
+import { ARCHITECTURE, IS_ROOT, landlockAbi, landlockHost, runPlan, shell } from "./run_plan.ts";
 
 const rule = (access: PathRule["access"], path: string, type: PathRule["type"] = "directory"): PathRule => ({
   path,
@@ -16,17 +16,20 @@ const policy = (
   missing: FilePolicy["missing"] = [],
 ): Policy => ({ files: { base, rules, missing, pinned: [], links: [] }, network });
 
+const host = (abi: number): LandlockHost => ({ abi, topLevel: ["/usr", "/dev"] });
+
 Deno.test("landlockPlan() takes policies that read everything and write at most single files", () => {
-  const plan = landlockPlan(policy("read", [rule("write", "/ws/in", "file")]), 7);
+  const plan = landlockPlan(policy("read", [rule("write", "/ws/in", "file")]), host(7));
   assert.ok(plan.type === "ruleset");
   const { handledFileAccess, handledNetworkAccess, scoped, rules } = plan.ruleset;
-  // Every right that changes something; not execute (1), read file (4) and read directory (8).
-  assert.equal(handledFileAccess, 0xfff2);
+  // Every right that changes something, and to read a file (4); not to execute (1) and to read a directory (8).
+  assert.equal(handledFileAccess, 0xfff6);
   assert.deepEqual([handledNetworkAccess, scoped], [3, 3]);
-  assert.deepEqual(rules.at(-1), { path: "/ws/in", access: 0x4002 });
+  assert.deepEqual(rules.at(-1), { path: "/ws/in", access: 0x4006 });
+  assert.deepEqual(rules[0], { path: "/usr", access: 0x4 });
   assert.ok(rules.some(({ path }) => path === "/dev/null"));
-  assert.ok(!rules.some(({ path }) => path.startsWith("/dev/pts")));
-  const online = landlockPlan(policy("read", [], "enabled"), 7);
+  assert.ok(!rules.some(({ path }) => path === "/dev" || path.startsWith("/dev/pts")));
+  const online = landlockPlan(policy("read", [], "enabled"), host(7));
   assert.ok(online.type === "ruleset");
   assert.deepEqual([online.ruleset.handledNetworkAccess, online.ruleset.scoped], [0, 2]);
 });
@@ -48,7 +51,7 @@ Deno.test("landlockPlan() says why it cannot express anything else", () => {
     [{ files: "unrestricted", network: "restricted" }, 7, /confines no files/],
   ];
   for (const [wanted, abi, reason] of table) {
-    const plan = landlockPlan(wanted, abi);
+    const plan = landlockPlan(wanted, host(abi));
     assert.ok(plan.type === "inexpressible");
     assert.match(plan.reason, reason);
   }
@@ -73,7 +76,7 @@ function landlockTest(name: string, fn: (root: string) => Promise<void>): void {
 }
 
 async function run(wanted: Policy, script: string, cwd: string) {
-  const plan = landlockPlan(wanted, abi);
+  const plan = landlockPlan(wanted, landlockHost());
   assert.ok(plan.type === "ruleset");
   const { network } = wanted;
   return await runPlan(

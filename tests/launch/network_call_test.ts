@@ -30,13 +30,14 @@ Deno.test("networkCall() names families and types of sockets, without the flags 
 
 Deno.test("networkCall() tells where the address of a connection lies, and never asks for more than one can be", () => {
   assert.deepEqual(call("connect", [3n, 0x7ffe00001000n, 24n]), {
-    type: "connect",
+    type: "addressed",
+    name: "connect",
     address: 0x7ffe00001000n,
     addressBytes: 24,
   });
   for (const length of [110n, 4096n, 0xffffffffn, 0xdeadbeef0000ffffn]) {
     const described = call("connect", [3n, 1n, length]);
-    assert.ok(described?.type === "connect");
+    assert.ok(described?.type === "addressed");
     assert.equal(described.addressBytes, 110);
   }
 });

@@ -9,7 +9,7 @@ import { O_PATH, openWithoutLinks } from "../../src/os/file_calls.ts";
 import { addressOf, allocate, cString, cStringArray, libc, whilePinned } from "../../src/os/libc.ts";
 import { openTerminal } from "../../src/os/pty.ts";
 import { openSocketPair } from "../../src/os/socket_message.ts";
-import type { LandlockRuleset } from "../../src/launch/landlock.ts";
+import type { LandlockHost, LandlockRuleset } from "../../src/launch/landlock.ts";
 import type { ConfinedCommand, LaunchPlan, PlannedDescriptor } from "../../src/launch/launch_plan.ts";
 import { parseStubReport, type StubReport } from "../../src/launch/launch_stub.ts";
 import { parseFirstProcess } from "../../src/launch/bubblewrap.ts";
@@ -350,4 +350,10 @@ function isRunning(pid: number): boolean {
 
 function check(errno: number): void {
   assert.equal(errno, 0);
+}
+
+/** What a ruleset for this machine is made from. */
+export function landlockHost(): LandlockHost {
+  const topLevel = [...Deno.readDirSync("/")].filter(({ isSymlink }) => !isSymlink).map(({ name }) => `/${name}`);
+  return { abi: landlockAbi(), topLevel };
 }

@@ -5,7 +5,7 @@ import { landlockPlan, MIN_LANDLOCK_ABI } from "../../src/launch/landlock.ts";
 import type { LaunchPlan } from "../../src/launch/launch_plan.ts";
 import { RealPlaceholderFiles } from "../../src/launch/placeholder_files.ts";
 import { type CanaryHost, runCanary } from "../../src/launch/sandbox_canary.ts";
-import { ARCHITECTURE, IS_ROOT, landlockAbi, runPlan } from "./run_plan.ts";
+import { ARCHITECTURE, IS_ROOT, landlockAbi, landlockHost, runPlan } from "./run_plan.ts";
 import { sandboxTest, TOOL } from "./sandboxed.ts";
 
 class RealHost implements CanaryHost {
@@ -102,7 +102,7 @@ Deno.test({
   ignore: abi < MIN_LANDLOCK_ABI,
   async fn() {
     const files = { base: "read", rules: [], missing: [], pinned: [], links: [] } as const;
-    const plan = landlockPlan({ files, network: "restricted" }, abi);
+    const plan = landlockPlan({ files, network: "restricted" }, landlockHost());
     assert.ok(plan.type === "ruleset");
     assert.equal(await runCanary({ type: "landlock", ruleset: plan.ruleset }, new RealHost()), null);
   },

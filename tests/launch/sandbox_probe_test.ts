@@ -28,6 +28,10 @@ class FakeHost implements ProbeHost {
     return this.abi;
   }
 
+  listTopLevel(): readonly string[] {
+    return ["/usr", "/dev"];
+  }
+
   canary({ type }: Enforcement): Promise<string | null> {
     this.asked.push(`canary ${type}`);
     return Promise.resolve(this.failures[type] ?? null);

@@ -12,6 +12,7 @@ interface Call {
 const ALLOW = 0x7fff0000;
 const KILL_PROCESS = 0x80000000;
 const EPERM = 0x00050001;
+const ENOTTY = 0x00050019;
 const ENOSYS = 0x00050026;
 const NOTIFY = 0x7fc00000;
 
@@ -86,6 +87,7 @@ const CASES: readonly Case[] = [
   ["socketpair", [AF_UNIX, DGRAM], EPERM, ALLOW],
   ["socketpair", [2, STREAM], EPERM, ALLOW],
   ["connect", [], EPERM, ALLOW],
+  ["bind", [], EPERM, ALLOW],
   ["ptrace", [], EPERM, EPERM],
   ["process_vm_readv", [], EPERM, EPERM],
   ["process_vm_writev", [], EPERM, EPERM],
@@ -122,6 +124,12 @@ const CASES: readonly Case[] = [
   ["ioctl", [0, 0x541c], EPERM, EPERM], // TIOCLINUX
   ["ioctl", [0, 0x5413], ALLOW, ALLOW], // TIOCGWINSZ
   ["ioctl", [0, 0x40086602], ALLOW, ALLOW], // FS_IOC_SETFLAGS
+  ["fcntl", [0, 1024], EPERM, EPERM], // F_SETLEASE
+  ["fcntl", [0, 1040], EPERM, EPERM], // F_SETDELEG
+  ["fcntl", [0, 4], ALLOW, ALLOW], // F_SETFL
+  ["shmget", [], ALLOW, ALLOW],
+  ["prlimit64", [1], ALLOW, ALLOW],
+  ["setpriority", [2, 0], ALLOW, ALLOW],
   ["execve", [], ALLOW, ALLOW],
   ["write", [], ALLOW, ALLOW],
   ["fchmodat", [], ALLOW, ALLOW],
@@ -252,18 +260,62 @@ Deno.test("seccompProgram() can freeze owners, modes, times and attributes", () 
     "file_setattr",
   ];
   for (const [architecture, audit] of ARCHITECTURES) {
-    const program = seccompProgram({ architecture, network: "enabled", refuseMetadataChanges: true });
+    const program = seccompProgram({ architecture, network: "enabled", withoutNamespaces: true });
     const numbers = frozen.map((name) => syscallNumber(name, architecture)).filter((number) => number !== undefined);
     assert.ok(numbers.length >= 15);
     for (const number of numbers) assert.equal(evaluate(program, { architecture: audit, number }), EPERM);
-    for (const request of [0x40086602n, 0x401c5820n, 0x5412n]) {
-      const number = syscallNumber("ioctl", architecture)!;
-      assert.equal(evaluate(program, { architecture: audit, number, args: [0n, request] }), EPERM);
+  }
+});
+
+/** What is left to a process that has neither mounts nor namespaces of its own. */
+const ALONE: readonly (readonly [SyscallName, readonly number[], number])[] = [
+  ["shmget", [], EPERM],
+  ["shmat", [], EPERM],
+  ["shmctl", [], EPERM],
+  ["semget", [], EPERM],
+  ["semop", [], EPERM],
+  ["semtimedop", [], EPERM],
+  ["semctl", [], EPERM],
+  ["msgget", [], EPERM],
+  ["msgsnd", [], EPERM],
+  ["msgrcv", [], EPERM],
+  ["msgctl", [], EPERM],
+  ["mq_open", [], EPERM],
+  ["mq_unlink", [], EPERM],
+  ...(["prlimit64", "sched_setparam", "sched_setscheduler", "sched_setaffinity", "sched_setattr"] as const).flatMap(
+    (name) => [[name, [0], ALLOW], [name, [1], EPERM], [name, [-1], EPERM]] as const,
+  ),
+  ["setpriority", [0, 0], ALLOW],
+  ["setpriority", [0, 1], EPERM],
+  ["setpriority", [1, 0], ALLOW],
+  ["setpriority", [1, 1], EPERM],
+  ["setpriority", [2, 0], EPERM], // all processes of the user
+  ["ioprio_set", [1, 0], ALLOW],
+  ["ioprio_set", [1, 1], EPERM],
+  ["ioprio_set", [3, 0], EPERM],
+  ["ioctl", [0, TIOCSTI], EPERM],
+  ["ioctl", [0, 0x5413], ALLOW], // TIOCGWINSZ
+  ["ioctl", [0, 0x541b], ALLOW], // FIONREAD
+  ["ioctl", [0, 0x80045430], ALLOW], // TIOCGPTN
+  ["ioctl", [0, 0x8912], ALLOW], // SIOCGIFCONF
+  ["ioctl", [0, 0x40086602], ENOTTY], // FS_IOC_SETFLAGS
+  ["ioctl", [0, 0x401c5820], ENOTTY], // FS_IOC_FSSETXATTR
+  ["ioctl", [0, 0x40087602], ENOTTY], // FS_IOC_SETVERSION
+  ["ioctl", [0, 0x40806685], ENOTTY], // FS_IOC_ENABLE_VERITY
+  ["ioctl", [0, 0x5000940e], ENOTTY], // BTRFS_IOC_SUBVOL_CREATE
+];
+
+Deno.test("seccompProgram() stands in for namespaces where there are none", () => {
+  for (const [architecture, audit] of ARCHITECTURES) {
+    const program = seccompProgram({ architecture, network: "enabled", withoutNamespaces: true });
+    for (const [name, args, expected] of ALONE) {
+      const call = { architecture: audit, number: syscallNumber(name, architecture)!, args: args.map(BigInt) };
+      assert.equal(evaluate(program, call), expected, `${architecture} ${name}(${args})`);
     }
   }
 });
 
 Deno.test("seccompProgram() stays far below the kernel's limit of 4096 instructions", () => {
-  const longest = seccompProgram({ architecture: "x86_64", network: "restricted", refuseMetadataChanges: true });
+  const longest = seccompProgram({ architecture: "x86_64", network: "restricted", withoutNamespaces: true });
   assert.ok(longest.length / 8 < 256, `${longest.length / 8} instructions`);
 });
