@@ -50,9 +50,14 @@ export class DenoHostTree implements HostTree, DirectoryLister {
 
   async list(path: string): Promise<readonly ListedName[]> {
     const names: ListedName[] = [];
+    const inexact = new Set<string>();
     try {
       for await (const { name, isDirectory } of Deno.readDir(path)) {
-        names.push({ name, isDirectory, isUsable: this.#isUsable(path, name) });
+        const isInexact = name.includes(REPLACEMENT_CHARACTER);
+        // A name may really hold that character; then it can be found by it. Two that read alike are not both such.
+        const isUsable = !isInexact || (!inexact.has(name) && this.look(`${path}/${name}`) !== "missing");
+        if (isInexact) inexact.add(name);
+        names.push({ name, isDirectory, isUsable });
       }
     } catch (error) {
       if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) return names;
@@ -63,12 +68,6 @@ export class DenoHostTree implements HostTree, DirectoryLister {
       }
     }
     return names;
-  }
-
-  #isUsable(directory: string, name: string): boolean {
-    if (!name.includes(REPLACEMENT_CHARACTER)) return true;
-    // A name may really hold that character; then it can be found by it.
-    return this.look(`${directory}/${name}`) !== "missing";
   }
 }
 
