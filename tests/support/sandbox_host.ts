@@ -45,6 +45,16 @@ export function sandboxTest(name: string, fn: (host: SandboxHost) => Promise<voi
 }
 
 /** `ws` to be written to, `out` not to be; `ws/esc` and `ws/escd` are links that lead out. */
+export async function layFiles(root: string): Promise<void> {
+  await Deno.mkdir(`${root}/ws/sub`, { recursive: true });
+  await Deno.mkdir(`${root}/out`);
+  await Deno.writeTextFile(`${root}/ws/in.txt`, "in");
+  await Deno.writeTextFile(`${root}/out/o.txt`, "out");
+  await Deno.symlink("../out/o.txt", `${root}/ws/esc`);
+  await Deno.symlink("../out", `${root}/ws/escd`);
+}
+
+/** The files of `layFiles`, in a directory that goes with it. */
 export class SandboxHost implements AsyncDisposable {
   readonly root: string;
   readonly backend = new PosixBackend();
@@ -62,22 +72,23 @@ export class SandboxHost implements AsyncDisposable {
 
   static async open(setting: SandboxSetting = "auto"): Promise<SandboxHost> {
     const root = await Deno.realPath(await Deno.makeTempDir({ prefix: "sandbox-host-" }));
-    await Deno.mkdir(`${root}/ws/sub`, { recursive: true });
-    await Deno.mkdir(`${root}/out`);
-    await Deno.writeTextFile(`${root}/ws/in.txt`, "in");
-    await Deno.writeTextFile(`${root}/out/o.txt`, "out");
-    await Deno.symlink("../out/o.txt", `${root}/ws/esc`);
-    await Deno.symlink("../out", `${root}/ws/escd`);
+    await layFiles(root);
     return new SandboxHost(root, setting);
   }
 
-  /** `read /, write ws, deny out`: relative paths are below the root. */
-  sandbox(text: string, network: "restricted" | "enabled" = "restricted"): Sandbox {
-    const entries = text.split(",").map((entry) => {
+  /** `read /, write ws, deny out`: relative paths are below the root. Patterns are denied, too. */
+  sandbox(
+    text: string,
+    network: "restricted" | "enabled" = "restricted",
+    deniedPatterns: readonly string[] = [],
+  ): Sandbox {
+    const paths = text.split(",").map((entry) => {
       const [access, path] = entry.trim().split(" ");
       const absolute = path!.startsWith("/") ? path! : `${this.root}/${path}`;
       return { path: { type: "path", path: absolute }, access };
     });
+    const patterns = deniedPatterns.map((pattern) => ({ path: { type: "glob_pattern", pattern }, access: "deny" }));
+    const entries = [...paths, ...patterns];
     return SandboxParam.parse({
       permissions: { type: "managed", file_system: { type: "restricted", entries }, network },
       windowsSandboxLevel: "disabled",
