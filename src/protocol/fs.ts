@@ -9,7 +9,8 @@
 import * as z from "zod";
 import { invalidRequest } from "../errors.ts";
 import { ForeignPathError, type NativePath, parsePath } from "../path_uri.ts";
-import { AbsolutePath, Base64Bytes, decodeBase64, oneOf, UnsignedInt } from "./primitives.ts";
+import { decodeBase64 } from "./base64.ts";
+import { AbsolutePath, Base64Bytes, oneOf, UnsignedInt } from "./primitives.ts";
 import { SandboxField } from "./process.ts";
 
 // ---------------------------------------------------------------- fields

@@ -7,23 +7,8 @@
 
 import * as z from "zod";
 import { DomainError } from "../errors.ts";
+import { decodeBase64 } from "./base64.ts";
 import { ForeignPathError, type ParsedPath, parsePath } from "../path_uri.ts";
-
-/**
- * Bytes of strict, padded, standard base64; null when it is anything else.
- *
- * The runtime's decoder skips white space, which is not allowed here. Without it every four characters give three
- * bytes less the padding, so comparing lengths finds any skipped character without looking at the text again.
- */
-export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | null {
-  const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
-  try {
-    const bytes = Uint8Array.fromBase64(text, { lastChunkHandling: "strict" });
-    return bytes.length === (text.length / 4) * 3 - padding ? bytes : null;
-  } catch {
-    return null; // The decoder's own text is no better than the one the schemas give.
-  }
-}
 
 /** Base64 on the wire, bytes inside. */
 export const Base64Bytes = z.string().transform((text, context): Uint8Array<ArrayBuffer> => {

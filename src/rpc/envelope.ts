@@ -5,6 +5,7 @@
  * number.
  */
 
+import { decodeBase64Ahead } from "../protocol/base64.ts";
 import type { AsciiParts } from "./link.ts";
 import { endOfString, parseStrictJson, StrictJsonError } from "./strict_json.ts";
 import type { TraceContext } from "./trace_context.ts";
@@ -30,13 +31,70 @@ export type Message =
 
 /** Classifies one message. Never throws. */
 export function decodeMessage(text: string): Message {
-  let value: unknown;
+  const long = text.length < LONG_MESSAGE_CHARACTERS ? null : findLongBase64(text);
+  return (long === null ? null : decodeAround(text, long)) ?? decodeWhole(text);
+}
+
+function decodeWhole(text: string): Message {
   try {
-    value = parseStrictJson(text);
+    return classify(parseStrictJson(text), text);
   } catch (error) {
     if (error instanceof StrictJsonError) return malformed(error.message);
     throw error;
   }
+}
+
+/** From here on a long string is looked for, and worth being treated apart. */
+const LONG_MESSAGE_CHARACTERS = 16 * 1024;
+const LONG_STRING_CHARACTERS = 8 * 1024;
+/** Strings before the long one: ids, names and a handful of parameters. */
+const MAX_STRINGS_BEFORE = 32;
+
+/** Stands in for a long string while the rest is parsed. Nobody outside can know it. */
+const placeholder = crypto.randomUUID();
+
+interface LongString {
+  readonly start: number;
+  readonly end: number;
+  readonly content: string;
+}
+
+/** What lies between two quotes near the beginning and is long and base64: most likely a parameter with content. */
+function findLongBase64(text: string): LongString | null {
+  let start = text.indexOf('"') + 1;
+  for (let strings = 0; strings < 2 * MAX_STRINGS_BEFORE && start > 0; strings++) {
+    const end = text.indexOf('"', start);
+    if (end - start >= LONG_STRING_CHARACTERS) {
+      const content = text.slice(start, end);
+      return decodeBase64Ahead(content) ? { start, end, content } : null;
+    }
+    start = end + 1;
+  }
+  return null;
+}
+
+/**
+ * Decodes a message without having `JSON.parse` go through and copy its content. Base64 holds nothing that JSON minds, so
+ * what is true of the rest is true of the whole. Null when the content is not just what it seemed: a parameter.
+ */
+function decodeAround(text: string, { start, end, content }: LongString): Message | null {
+  const rest = text.slice(0, start) + placeholder + text.slice(end);
+  let value: unknown;
+  try {
+    value = parseStrictJson(rest);
+  } catch {
+    return null; // The reason is found by looking at the whole.
+  }
+  const params = isObject(value) ? value.params : undefined;
+  if (!isObject(params)) return null;
+  const name = Object.keys(params).find((name) => params[name] === placeholder);
+  // The second is no name one can assign to.
+  if (name === undefined || name === "__proto__") return null;
+  params[name] = content;
+  return classify(value, rest);
+}
+
+function classify(value: unknown, text: string): Message {
   if (!isObject(value)) return malformed("message must be a JSON object");
 
   const hasMethod = "method" in value;

@@ -60,10 +60,12 @@ const LINGER_MS = 1000;
 
 const EMPTY = new Uint8Array(0);
 
-/** Validates. Five times slower than the other, which must only see ASCII. */
-const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
-const asciiDecoder = new TextDecoder("utf-8", { ignoreBOM: true });
+/** Writes this character for what is not UTF-8. */
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+const REPLACEMENT = "\u{FFFD}";
+/** Throws for what is not UTF-8. Five times slower. */
+const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export class WebSocketLink implements Link {
   readonly #stream: ByteStream;
@@ -76,7 +78,6 @@ export class WebSocketLink implements Link {
   #fragments: Uint8Array<ArrayBuffer>[] = [];
   #fragmentBytes = 0;
   #fragmentOpcode: number | null = null;
-  #fragmentsAreAscii = true;
 
   #ended: LinkEnd | null = null;
   #isStreamClosed = false;
@@ -179,7 +180,7 @@ export class WebSocketLink implements Link {
       const payload = this.#buffer.subarray(frame.payloadStart, frame.end);
       if (frame.opcode >= OPCODE.close) this.#control(frame.opcode, payload);
       else {
-        const message = this.#join(frame.opcode, payload, frame);
+        const message = this.#join(frame.opcode, payload, frame.isFinal);
         if (message === undefined) continue;
         const busy = receiver(message);
         if (busy !== undefined) return busy;
@@ -189,20 +190,14 @@ export class WebSocketLink implements Link {
   }
 
   /** The message this frame completes, or undefined. */
-  #join(
-    opcode: number,
-    payload: Uint8Array<ArrayBuffer>,
-    { isFinal, isAscii }: { isFinal: boolean; isAscii: boolean },
-  ): InboundMessage | undefined {
+  #join(opcode: number, payload: Uint8Array<ArrayBuffer>, isFinal: boolean): InboundMessage | undefined {
     if (opcode !== OPCODE.continuation) {
       if (this.#fragmentOpcode !== null) return this.#violate("new message inside a fragmented one");
-      if (isFinal) return this.#decode(opcode, payload, isAscii);
+      if (isFinal) return this.#decode(opcode, payload);
       this.#fragmentOpcode = opcode;
-      this.#fragmentsAreAscii = true;
     } else if (this.#fragmentOpcode === null) return this.#violate("continuation without a message");
 
     this.#fragmentBytes += payload.length;
-    this.#fragmentsAreAscii &&= isAscii;
     if (this.#fragmentBytes > MAX_MESSAGE_BYTES) {
       return this.#violate(`message exceeds the limit of ${MAX_MESSAGE_BYTES} bytes`);
     }
@@ -219,11 +214,13 @@ export class WebSocketLink implements Link {
     this.#fragments = [];
     this.#fragmentBytes = 0;
     this.#fragmentOpcode = null;
-    return this.#decode(messageOpcode, joined, this.#fragmentsAreAscii);
+    return this.#decode(messageOpcode, joined);
   }
 
-  #decode(opcode: number, payload: Uint8Array<ArrayBuffer>, isAscii: boolean): InboundMessage | undefined {
-    if (isAscii) return asciiDecoder.decode(payload);
+  #decode(opcode: number, payload: Uint8Array<ArrayBuffer>): InboundMessage | undefined {
+    const text = decoder.decode(payload);
+    if (!text.includes(REPLACEMENT)) return text;
+    // The peer may have meant that character.
     try {
       return strictDecoder.decode(payload);
     } catch {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import type * as z from "zod";
 import { ForeignPathError } from "../../src/path_uri.ts";
-import { AbsolutePath, decodeBase64, NoParams, UnsignedInt } from "../../src/protocol/primitives.ts";
+import { decodeBase64 } from "../../src/protocol/base64.ts";
+import { AbsolutePath, NoParams, UnsignedInt } from "../../src/protocol/primitives.ts";
 import {
   MAX_WRITE_ID_LENGTH,
   ProcessCloseStdinParams,

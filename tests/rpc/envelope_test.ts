@@ -129,3 +129,69 @@ Deno.test("encodeLongResult() gives ASCII parts that read back as the same id an
   assert.match(text, /^[\x00-\x7f]*$/);
   assert.deepEqual(decodeMessage(text), { type: "result", id: name, result: { data: "QUJD" } });
 });
+
+/** Long enough to be treated apart. */
+const CONTENT = new Uint8Array(60_000).map((_, index) => index * 7).toBase64();
+
+Deno.test("decodeMessage() reads a message around its long content as it would the whole", () => {
+  const texts = [
+    `{"id":1,"method":"m","params":{"a":"b","chunk":"${CONTENT}"}}`,
+    `{"id":1,"method":"m","params":{"chunk":"${CONTENT}","after":[1,"x",null]}}`,
+    `{"params":{"chunk":"${CONTENT}"},"method":"m","id":9007199254740993}`,
+    `{ "id" : 1 , "method" : "m", "params" : { "chunk" : "${CONTENT}" } }`,
+    `{"method":"m","params":{"chunk":"${CONTENT}"}}`,
+    `{"id":1,"method":"m","params":{"chunk":"${CONTENT}","other":"${CONTENT}"}}`,
+    `{"id":1,"method":"m","params":{"__proto__":"${CONTENT}"}}`,
+    `{"id":1,"method":"m","params":{"x\\"":"${CONTENT}"}}`,
+    `{"id":1,"method":"m","params":{"x":"\\"${CONTENT}"}}`,
+    `{"id":1,"method":"m","params":{"x":{"chunk":"${CONTENT}"}}}`,
+    `{"id":1,"method":"m","params":["${CONTENT}"]}`,
+    `{"id":"${CONTENT}","method":"m","params":{}}`,
+    `{"id":1,"method":"${CONTENT}","params":{}}`,
+    `{"id":1,"result":{"chunk":"${CONTENT}"}}`,
+    `{"id":1,"method":"m","params":{"chunk":"${CONTENT}!"}}`,
+    `{"id":1,"method":"m","params":{"chunk":"${CONTENT.slice(1)}"}}`,
+    `{"id":1,"method":"m","params":{"chunk":"\\u0041${CONTENT}"}}`,
+  ];
+  for (const text of texts) {
+    const { id, method, params, result } = JSON.parse(text);
+    const message = decodeMessage(text);
+    const about = text.replaceAll(CONTENT, "…").replaceAll(CONTENT.slice(1), "…");
+    assert.deepEqual("params" in message ? message.params : undefined, params, about);
+    assert.deepEqual("result" in message ? message.result : undefined, result, about);
+    assert.equal("method" in message ? message.method : undefined, method, about);
+    if (typeof id === "string") assert.equal("id" in message ? message.id : undefined, JSON.stringify(id), about);
+  }
+  const exact = decodeMessage(`{"params":{"chunk":"${CONTENT}"},"method":"m","id":9007199254740993}`);
+  assert.equal("id" in exact ? exact.id : null, "9007199254740993");
+});
+
+Deno.test("decodeMessage() is as strict with long content as without", () => {
+  const cases = [
+    [`{"id":1,"method":"m","params":{"chunk":"${CONTENT}","chunk":"${CONTENT}"}}`, /duplicate key/],
+    [`{"id":1,"method":"m","params":{"chunk":"${CONTENT}","a":1,"a":2}}`, /duplicate key/],
+    [`{"id":1,"method":"m","params":{"chunk":"${CONTENT}"}`, /not valid JSON/],
+    [`{"id":1,"method":"m","params":{"chunk":"${CONTENT}}}`, /not valid JSON/],
+    [`{"id":1,"method":"m","params":{"chunk":"${CONTENT}"}}x`, /not valid JSON/],
+    [`{"id":1,"method":"m","params":{"chunk":"a\n${CONTENT}"}}`, /not valid JSON/],
+    [`{"id":1,"method":"m","params":{"chunk":"${CONTENT}\u0000"}}`, /not valid JSON/],
+    [`{"id":1,"method":"m","params":{"chunk":"${CONTENT}","deep":${"[".repeat(200)}${"]".repeat(200)}}}`, /nesting/],
+    [`{"id":1.5,"method":"m","params":{"chunk":"${CONTENT}"}}`, /id must be/],
+  ] as const;
+  for (const [text, reason] of cases) {
+    const message = decodeMessage(text);
+    assert.equal(message.type, "malformed");
+    assert.match(message.type === "malformed" ? message.reason : "", reason);
+  }
+});
+
+Deno.test("decodeMessage() never shows the stand-in for long content", () => {
+  const seen: string[] = [];
+  const visit = (value: unknown): void => {
+    if (typeof value === "string") seen.push(value);
+    else if (typeof value === "object" && value !== null) Object.values(value).forEach(visit);
+  };
+  visit(decodeMessage(`{"id":1,"method":"m","params":{"a":"x","chunk":"${CONTENT}","b":["y"]}}`));
+  visit(decodeMessage(`{"id":1,"method":"m","params":{"__proto__":"${CONTENT}"}}`));
+  assert.deepEqual(seen.filter((text) => /^[0-9a-f]{8}-[0-9a-f]{4}-/.test(text)), []);
+});
