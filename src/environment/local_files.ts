@@ -1,5 +1,6 @@
 /** Small text files and questions about paths, on top of the filesystem: what reading configuration needs of it. */
 
+import { concatBytes } from "../bytes.ts";
 import { DomainError, internalError } from "../errors.ts";
 import type { FileSystem } from "../fs/file_system.ts";
 import type { NativePath } from "../path_uri.ts";
@@ -12,18 +13,10 @@ export async function readStart(
   signal?: AbortSignal,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const pieces: Uint8Array<ArrayBuffer>[] = [];
-  let size = 0;
   await files.readFile({ path, followSymlinks: true, offset: 0, length: maxBytes + 1 }, (piece) => {
     pieces.push(piece.slice());
-    size += piece.length;
   }, signal);
-  const whole = new Uint8Array(size);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
+  return concatBytes(pieces);
 }
 
 /** The text of a file; null when there is none. `what` begins the complaint about one that cannot be read. */

@@ -6,7 +6,7 @@
  */
 
 import type { ByteString } from "../os/byte_string.ts";
-import { EAGAIN } from "../os/errno.ts";
+import { EAGAIN, EIO, ENXIO } from "../os/errno.ts";
 import { closeFd, O_NOCTTY, O_NONBLOCK, O_RDONLY } from "../os/file_calls.ts";
 import {
   readAt,
@@ -23,7 +23,7 @@ import { allocate } from "../os/libc.ts";
 import type { ByteSink } from "./file_system.ts";
 import type { IoContext } from "./io_context.ts";
 import { PIECE_BYTES, SMALL_READ_BYTES, SMALL_WRITE_BYTES, WRITE_CHUNK_BYTES } from "./limits.ts";
-import { EIO, ENXIO, must, notAFile, OsError } from "./map_error.ts";
+import { must, notAFile, OsError } from "./map_error.ts";
 import { mustBeLinkFree, openPath } from "./open_path.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;

@@ -18,7 +18,8 @@ import { allocate } from "../os/libc.ts";
 import { readNow, readOnPool, writeAll } from "./content.ts";
 import type { IoContext } from "./io_context.ts";
 import { COPY_CHUNK_BYTES, SMALL_READ_BYTES } from "./limits.ts";
-import { ENXIO, must, notAFile } from "./map_error.ts";
+import { ENXIO } from "../os/errno.ts";
+import { must, notAFile } from "./map_error.ts";
 
 export interface CopyFileOptions {
   /** Whether a link at the destination is followed. One at the source never is. */

@@ -77,24 +77,3 @@ export interface OpenFile {
   /** Waits for blocks under way. Further blocks are refused at once; closing again does nothing. */
   close(): Promise<void>;
 }
-
-/** The whole content in one array: for files that are known to be small. */
-export async function readWholeFile(
-  files: FileSystem,
-  path: NativePath,
-  signal?: AbortSignal,
-): Promise<Uint8Array<ArrayBuffer>> {
-  const pieces: Uint8Array<ArrayBuffer>[] = [];
-  let size = 0;
-  await files.readFile({ path, followSymlinks: true, offset: 0, length: null }, (piece) => {
-    pieces.push(piece.slice());
-    size += piece.length;
-  }, signal);
-  const whole = new Uint8Array(size);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
-}

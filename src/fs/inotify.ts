@@ -10,7 +10,8 @@ import { type ByteString, byteStringOf } from "../os/byte_string.ts";
 import { closeFd } from "../os/file_calls.ts";
 import { addInotifyWatch, openInotify, readInotify, removeInotifyWatch } from "../os/inotify_calls.ts";
 import { allocate } from "../os/libc.ts";
-import { EPOLLIN, type Reactor, type Watch } from "../os/reactor.ts";
+import { EPOLLIN } from "../os/epoll_event.ts";
+import type { Reactor, Watch } from "../os/reactor.ts";
 
 export const IN_MODIFY = 0x2;
 export const IN_ATTRIB = 0x4;

@@ -4,15 +4,8 @@
 
 import { DomainError, type ErrorKind, internalError, invalidRequest } from "../errors.ts";
 import { type ByteString, lossyText } from "../os/byte_string.ts";
-import { describeErrno, EACCES, EINVAL, ELOOP, EMFILE, ENOENT, EPERM } from "../os/errno.ts";
+import { describeErrno, EACCES, EINVAL, ELOOP, EMFILE, ENOENT, ENOSPC, EPERM } from "../os/errno.ts";
 import { MAX_READ_FILE_BYTES } from "./limits.ts";
-
-/** Numbers only this layer decides by. */
-export const EIO = 5;
-export const ENXIO = 6;
-export const EBUSY = 16;
-export const EXDEV = 18;
-export const ENOSPC = 28;
 
 /** A failed system call, told in the words of the system: `No such file or directory (os error 2)`. */
 export class OsError extends DomainError {

@@ -7,7 +7,7 @@
 
 import { internalError } from "../errors.ts";
 import type { ByteString } from "../os/byte_string.ts";
-import { EEXIST, EISDIR, ELOOP, ENOENT, ENOTDIR, ENOTEMPTY, EPERM } from "../os/errno.ts";
+import { EBUSY, EEXIST, EISDIR, ELOOP, ENOENT, ENOTDIR, ENOTEMPTY, EPERM } from "../os/errno.ts";
 import { AT_FDCWD, AT_REMOVEDIR, AT_SYMLINK_NOFOLLOW, closeFd, unlinkAt } from "../os/file_calls.ts";
 import { S_IFDIR, S_IFLNK, statAt } from "../os/file_stat.ts";
 import { ROOT, toBytePath } from "./byte_path.ts";
@@ -15,7 +15,7 @@ import { type DirectoryRecord, isPlaceholder, nextRecords } from "./directory_re
 import { DirectoryStack, openChildDirectory } from "./directory_stack.ts";
 import type { RemoveRequest } from "./file_system.ts";
 import type { IoContext } from "./io_context.ts";
-import { EBUSY, isALink, must, OsError } from "./map_error.ts";
+import { isALink, must, OsError } from "./map_error.ts";
 import { locate } from "./open_path.ts";
 import type { Slice } from "./pacer.ts";
 

@@ -9,7 +9,7 @@ import { DomainError, internalError } from "../errors.ts";
 import { isWithin } from "../launch/host_tree.ts";
 import { PathAppearedError } from "../launch/placeholders.ts";
 import { accessTo, type FilePolicy, readsEverything } from "../launch/policy.ts";
-import { EACCES, EEXIST, EISDIR, ENOTDIR, EPERM, EROFS } from "../os/errno.ts";
+import { EACCES, EBUSY, EEXIST, EISDIR, ENOTDIR, EPERM, EROFS, EXDEV } from "../os/errno.ts";
 import type { NativePath } from "../path_uri.ts";
 import type { FsDirectoryEntry, FsGetMetadataResult, FsWalkResult } from "../protocol/fs.ts";
 import type {
@@ -31,7 +31,7 @@ import type {
 import { type CallAnswer, type CallOptions, type HelperClient, HelperLostError } from "./helper_client.ts";
 import type { HelperOwner, HelperPool } from "./helper_pool.ts";
 import type { Operation } from "./helper_protocol.ts";
-import { EBUSY, EXDEV, OsError } from "./map_error.ts";
+import { OsError } from "./map_error.ts";
 
 export interface SandboxedFilesOptions {
   readonly pool: HelperPool;

@@ -6,7 +6,7 @@
  */
 
 import type { ByteString } from "../os/byte_string.ts";
-import { EEXIST, ENOENT } from "../os/errno.ts";
+import { EEXIST, ENOENT, ENXIO } from "../os/errno.ts";
 import { chmodFd, closeFd, O_CREAT, O_EXCL, O_NOCTTY, O_NONBLOCK, O_RDWR, O_WRONLY } from "../os/file_calls.ts";
 import { truncate } from "../os/file_content.ts";
 import { S_IFCHR, S_IFREG, statFd } from "../os/file_stat.ts";
@@ -17,7 +17,7 @@ import { type OpenedFile, openRegular, writeAll } from "./content.ts";
 import type { WriteFileRequest } from "./file_system.ts";
 import { Expectation } from "./if_match.ts";
 import type { IoContext } from "./io_context.ts";
-import { ContentMismatchError, ENXIO, must, notAFile, OsError } from "./map_error.ts";
+import { ContentMismatchError, must, notAFile, OsError } from "./map_error.ts";
 import { mustBeLinkFree, openPath } from "./open_path.ts";
 
 /** Of a file that is made, before the umask. */

@@ -4,6 +4,7 @@
  * Ends with the connection's signal, whatever it is doing. Bounded in number and in memory. Knows nothing of the wire.
  */
 
+import { concatBytes } from "../bytes.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { DomainError, internalError, invalidParams, invalidRequest } from "../errors.ts";
 import { type BodyDeltaSink, BodyStreams } from "./body_streams.ts";
@@ -158,7 +159,7 @@ export class HttpRequests {
       close();
       this.#bufferedBytes -= size;
     }
-    return joined(pieces, size);
+    return concatBytes(pieces);
   }
 
   #streamed(requestId: string, response: IncomingResponse, deadline: Deadline, end: () => void): HttpResponse {
@@ -240,14 +241,4 @@ function tooLarge(what: string, maxBytes: number): DomainError {
   return internalError(
     `http/request failed: ${what} exceeds the ${maxBytes} bytes that are answered whole; set streamResponse`,
   );
-}
-
-function joined(pieces: readonly Uint8Array<ArrayBuffer>[], size: number): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(size);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
 }

@@ -9,7 +9,8 @@
 import { type ChildStatus, peekStatus } from "./child_reaping.ts";
 import { closeDescriptor } from "./descriptor.ts";
 import { openPidfd } from "./pidfd.ts";
-import { EPOLLIN, type Reactor, type Watch } from "./reactor.ts";
+import { EPOLLIN } from "./epoll_event.ts";
+import type { Reactor, Watch } from "./reactor.ts";
 
 /** Between two looks at children that have no pidfd: unnoticeable to people, and 2 % of a core for 1000 children. */
 const POLL_INTERVAL_MS = 20;

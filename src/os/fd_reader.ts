@@ -7,7 +7,8 @@
 
 import { closeDescriptor, readableBytes, readInto } from "./descriptor.ts";
 import { allocate, type CBuffer, libc } from "./libc.ts";
-import { EPOLLERR, EPOLLHUP, EPOLLIN, type Reactor, type Watch } from "./reactor.ts";
+import { EPOLLERR, EPOLLHUP, EPOLLIN } from "./epoll_event.ts";
+import type { Reactor, Watch } from "./reactor.ts";
 
 /**
  * Read from one descriptor in one turn, before others have theirs. A terminal gives 4 KiB at a time, so its turn is

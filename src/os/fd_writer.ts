@@ -7,7 +7,8 @@
 
 import { closeDescriptor, setPipeCapacity, writeFrom } from "./descriptor.ts";
 import type { CBuffer } from "./libc.ts";
-import { EPOLLERR, EPOLLHUP, EPOLLOUT, type Reactor, type Watch } from "./reactor.ts";
+import { EPOLLERR, EPOLLHUP, EPOLLOUT } from "./epoll_event.ts";
+import type { Reactor, Watch } from "./reactor.ts";
 
 /** Offered to the kernel at a time: what a pipe holds. */
 const WRITE_BYTES = 64 * 1024;

@@ -5,9 +5,8 @@
  * library: a number that is not negative, or minus the error number.
  */
 
-import { internalError } from "../errors.ts";
 import { EINTR } from "./errno.ts";
-import { allocate } from "./libc.ts";
+import { allocate, loadFromLibc } from "./libc.ts";
 
 /** Buffers are only borrowed for the duration of the call. Descriptors that are returned belong to the caller. */
 const SYMBOLS = {
@@ -62,14 +61,6 @@ const SYMBOLS = {
   copyFrom: { name: "memcpy", parameters: ["buffer", "usize", "usize"], result: "usize" },
 } as const satisfies Deno.ForeignLibraryInterface;
 
-/** Tried in order: all-libraries permissions take the bare name, scoped ones the exact path of a distribution. */
-const CANDIDATES: readonly string[] = [
-  "libc.so.6",
-  ...(Deno.build.arch === "aarch64" ? ["/lib/aarch64-linux-gnu/libc.so.6"] : ["/lib/x86_64-linux-gnu/libc.so.6"]),
-  "/lib64/libc.so.6",
-  "/usr/lib/libc.so.6",
-];
-
 /** The functions by name. */
 export type FileSymbols = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
 
@@ -81,19 +72,10 @@ export function fileSymbols(): FileSymbols {
 }
 
 function load(): FileSymbols {
-  if (Deno.build.os !== "linux") throw internalError(`Cannot load the file calls: unsupported system ${Deno.build.os}`);
-  let failure: unknown;
-  for (const path of CANDIDATES) {
-    try {
-      const loaded = Deno.dlopen(path, SYMBOLS).symbols;
-      // One per thread, and JavaScript of one isolate never changes threads.
-      errnoAddress = loaded.__errno_location();
-      return loaded;
-    } catch (error) {
-      failure ??= error;
-    }
-  }
-  throw internalError(`Cannot load the file calls: ${failure instanceof Error ? failure.message : failure}`, failure);
+  const loaded = loadFromLibc(SYMBOLS);
+  // One per thread, and JavaScript of one isolate never changes threads.
+  errnoAddress = loaded.__errno_location();
+  return loaded;
 }
 
 const errnoBytes = allocate(4);

@@ -155,11 +155,18 @@ export function libc(): Libc {
 }
 
 function load(): Libc {
+  return loadFromLibc(SYMBOLS);
+}
+
+/** Functions of the C library, for a module with a table of its own. Throws where there is none to be had. */
+export function loadFromLibc<Symbols extends Deno.ForeignLibraryInterface>(
+  symbols: Symbols,
+): Deno.DynamicLibrary<Symbols>["symbols"] {
   if (Deno.build.os !== "linux") throw internalError(`Cannot load the C library: unsupported system ${Deno.build.os}`);
   let failure: unknown;
   for (const path of CANDIDATES) {
     try {
-      return Deno.dlopen(path, SYMBOLS).symbols;
+      return Deno.dlopen(path, symbols).symbols;
     } catch (error) {
       failure ??= error;
     }

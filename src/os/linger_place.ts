@@ -7,13 +7,10 @@
  */
 
 import { failure, O_CLOEXEC } from "./descriptor.ts";
+import { EPOLL_CTL_ADD, EpollEvents, EPOLLIN } from "./epoll_event.ts";
 import { allocate, type CBuffer, lastErrno, libc } from "./libc.ts";
 import { listOwnDescriptors, readDescriptorLink } from "./procfs.ts";
 
-const EPOLLIN = 0x001;
-const EPOLL_CTL_ADD = 1;
-const EVENT_BYTES = Deno.build.arch === "x86_64" ? 12 : 16;
-const DATA_OFFSET = Deno.build.arch === "x86_64" ? 4 : 8;
 const MAX_EVENTS = 8;
 
 /** The same on every architecture. */
@@ -33,8 +30,7 @@ export interface LingerOutcome {
 
 export class LingerPlace {
   readonly #epoll: number;
-  readonly #events: CBuffer = allocate(MAX_EVENTS * EVENT_BYTES);
-  readonly #eventView = new DataView(this.#events.buffer);
+  readonly #events = new EpollEvents(MAX_EVENTS);
   /** A `struct timespec`: seconds, nanoseconds. */
   readonly #time: CBuffer = allocate(16);
   readonly #timeView = new DataView(this.#time.buffer);
@@ -65,19 +61,17 @@ export class LingerPlace {
 
   #look(microseconds: number): Found {
     this.#timeView.setBigInt64(8, BigInt(microseconds) * 1000n, true);
-    const count = libc().epollPwait2(SYS_EPOLL_PWAIT2, this.#epoll, this.#events, MAX_EVENTS, this.#time, 0n, 0n);
+    const count = libc().epollPwait2(SYS_EPOLL_PWAIT2, this.#epoll, this.#events.bytes, MAX_EVENTS, this.#time, 0n, 0n);
     for (let index = 0; index < count; index++) {
-      if (this.#eventView.getUint32(index * EVENT_BYTES + DATA_OFFSET, true) !== OURS) return "runtime";
+      if (this.#events.tokenAt(index) !== OURS) return "runtime";
     }
     return count > 0 ? "ours" : "nothing";
   }
 
   #add(fd: number, token: number): boolean {
-    const change = allocate(EVENT_BYTES);
-    const view = new DataView(change.buffer);
-    view.setUint32(0, EPOLLIN, true);
-    view.setUint32(DATA_OFFSET, token, true);
-    return libc().epoll_ctl(this.#epoll, EPOLL_CTL_ADD, fd, change) === 0;
+    const change = new EpollEvents(1);
+    change.set(0, EPOLLIN, token);
+    return libc().epoll_ctl(this.#epoll, EPOLL_CTL_ADD, fd, change.bytes) === 0;
   }
 }
 

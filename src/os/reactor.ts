@@ -9,22 +9,10 @@
  * The wait keeps the program alive, so it runs only while something is armed.
  */
 
-import { allocate, callsUnderWay, type CBuffer, lastErrno, libc, whilePinned } from "./libc.ts";
+import { EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, EpollEvents, EPOLLIN } from "./epoll_event.ts";
+import { allocate, callsUnderWay, lastErrno, libc, whilePinned } from "./libc.ts";
 import { LingerPlace } from "./linger_place.ts";
 import { failure, O_CLOEXEC, O_NONBLOCK, readInto, writeFrom } from "./descriptor.ts";
-
-export const EPOLLIN = 0x001;
-export const EPOLLOUT = 0x004;
-export const EPOLLERR = 0x008;
-export const EPOLLHUP = 0x010;
-
-const EPOLL_CTL_ADD = 1;
-const EPOLL_CTL_DEL = 2;
-const EPOLL_CTL_MOD = 3;
-
-/** `struct epoll_event` is packed on x86-64 and on no other architecture. */
-const EVENT_BYTES = Deno.build.arch === "x86_64" ? 12 : 16;
-const DATA_OFFSET = Deno.build.arch === "x86_64" ? 4 : 8;
 
 /** Events taken per wait. More just wait for the next one, so this bounds the length of one turn, not their number. */
 const MAX_EVENTS = 256;
@@ -102,10 +90,8 @@ export class Watch {
 export class Reactor {
   readonly #epoll: number;
   readonly #wakeUp: number;
-  readonly #events: CBuffer = allocate(MAX_EVENTS * EVENT_BYTES);
-  readonly #eventView = new DataView(this.#events.buffer);
-  readonly #change: CBuffer = allocate(EVENT_BYTES);
-  readonly #changeView = new DataView(this.#change.buffer);
+  readonly #events = new EpollEvents(MAX_EVENTS);
+  readonly #change = new EpollEvents(1);
   /**
    * By token, not by descriptor: numbers of closed descriptors are reused at once, and a batch may still hold an event
    * of the previous holder. Every arming takes a new token.
@@ -153,7 +139,7 @@ export class Reactor {
     const token = this.#nextToken();
     this.#control(EPOLL_CTL_ADD, watch.fd, events, token);
     this.#armed.set(token, watch);
-    this.#loop ??= whilePinned([this.#events], () => this.#run());
+    this.#loop ??= whilePinned([this.#events.bytes], () => this.#run());
     return token;
   }
 
@@ -179,7 +165,7 @@ export class Reactor {
       let count = performance.now() - waitedAtMs < MAX_LINGERING_MS ? this.#linger() : 0;
       if (count === 0) {
         this.#isWaiting = true;
-        count = await epoll_wait(this.#epoll, this.#events, MAX_EVENTS, -1);
+        count = await epoll_wait(this.#epoll, this.#events.bytes, MAX_EVENTS, -1);
         this.#isWaiting = false;
         waitedAtMs = performance.now();
       }
@@ -199,7 +185,7 @@ export class Reactor {
     // Besides our own loop's: the runtime does not tell the linger place of them.
     const hasCalls = callsUnderWay() > 1;
     if (!hasCalls && !this.#isWorthLingering()) return 0;
-    return Math.max(0, libc().epoll_poll(this.#epoll, this.#events, MAX_EVENTS, 0));
+    return Math.max(0, libc().epoll_poll(this.#epoll, this.#events.bytes, MAX_EVENTS, 0));
   }
 
   #isWorthLingering(): boolean {
@@ -213,11 +199,9 @@ export class Reactor {
     this.#turn++;
     if (performance.now() - this.#deliveredAtMs < SOON_MS) this.#awakeUs = MAX_AWAKE_US;
     for (let index = 0; index < count; index++) {
-      const offset = index * EVENT_BYTES;
-      const events = this.#eventView.getUint32(offset, true);
-      const token = this.#eventView.getUint32(offset + DATA_OFFSET, true);
+      const token = this.#events.tokenAt(index);
       if (token === WAKE_TOKEN) readInto(this.#wakeUp, allocate(8));
-      else this.#deliver(token, events);
+      else this.#deliver(token, this.#events.eventsAt(index));
     }
     this.#deliveredAtMs = performance.now();
   }
@@ -241,9 +225,8 @@ export class Reactor {
   }
 
   #control(operation: number, fd: number, events: number, token: number): void {
-    this.#changeView.setUint32(0, events, true);
-    this.#changeView.setUint32(DATA_OFFSET, token, true);
-    if (libc().epoll_ctl(this.#epoll, operation, fd, this.#change) !== 0) throw failure(lastErrno());
+    this.#change.set(0, events, token);
+    if (libc().epoll_ctl(this.#epoll, operation, fd, this.#change.bytes) !== 0) throw failure(lastErrno());
   }
 
   #nextToken(): number {

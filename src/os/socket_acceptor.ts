@@ -10,7 +10,8 @@ import { closeDescriptor, duplicate, failure, O_CLOEXEC, O_NONBLOCK } from "./de
 import { EAGAIN, ECONNABORTED, EINTR, EPROTO } from "./errno.ts";
 import { allocate, lastErrno, libc } from "./libc.ts";
 import { listOwnDescriptors } from "./procfs.ts";
-import { EPOLLIN, type Reactor, type Watch } from "./reactor.ts";
+import { EPOLLIN } from "./epoll_event.ts";
+import type { Reactor, Watch } from "./reactor.ts";
 import { StreamSocket } from "./stream_socket.ts";
 
 const SOL_SOCKET = 1;

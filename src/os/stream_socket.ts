@@ -8,7 +8,8 @@
 
 import { closeDescriptor } from "./descriptor.ts";
 import { allocate, libc } from "./libc.ts";
-import { EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, type Reactor, type Watch } from "./reactor.ts";
+import { EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT } from "./epoll_event.ts";
+import type { Reactor, Watch } from "./reactor.ts";
 
 /** Bytes sent in one turn before others get theirs: about a millisecond of copying. */
 const MAX_SEND_BYTES_PER_TURN = 2 * 1024 * 1024;

@@ -2,7 +2,8 @@
 
 import { closeDescriptor } from "../os/descriptor.ts";
 import { allocate } from "../os/libc.ts";
-import { EPOLLERR, EPOLLHUP, EPOLLIN, type Reactor } from "../os/reactor.ts";
+import { EPOLLERR, EPOLLHUP, EPOLLIN } from "../os/epoll_event.ts";
+import type { Reactor } from "../os/reactor.ts";
 import { receiveMessage } from "../os/socket_message.ts";
 
 /** Several times the longest report. What lies beyond is dropped: only a stub that is broken has more to say. */

@@ -8,7 +8,8 @@
 import { closeDescriptor } from "../os/descriptor.ts";
 import { openPidfd } from "../os/pidfd.ts";
 import { readStat } from "../os/procfs.ts";
-import { EPOLLIN, type Reactor } from "../os/reactor.ts";
+import { EPOLLIN } from "../os/epoll_event.ts";
+import type { Reactor } from "../os/reactor.ts";
 import { isLiving } from "./tree_snapshot.ts";
 
 export interface WrappedSandbox {

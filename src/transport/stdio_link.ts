@@ -4,6 +4,7 @@
  * `\n` and `\r\n` both end a line, blank lines are skipped, a line beyond the message limit ends the connection.
  */
 
+import { concatBytes } from "../bytes.ts";
 import { MAX_MESSAGE_BYTES } from "../protocol/limits.ts";
 import { type InboundMessage, type Link, type LinkEnd, messageText, type OutboundMessage } from "../rpc/link.ts";
 
@@ -87,12 +88,7 @@ export class StdioLink implements Link {
   }
 
   #join(last: Uint8Array): Uint8Array {
-    const line = new Uint8Array(this.#pieceBytes + last.length);
-    let at = 0;
-    for (const piece of [...this.#pieces, last]) {
-      line.set(piece, at);
-      at += piece.length;
-    }
+    const line = concatBytes([...this.#pieces, last]);
     this.#pieces = [];
     this.#pieceBytes = 0;
     return line;

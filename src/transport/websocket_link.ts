@@ -6,6 +6,7 @@
  * which the stream is closed.
  */
 
+import { concatBytes } from "../bytes.ts";
 import type { Clock } from "../clock.ts";
 import { MAX_MESSAGE_BYTES } from "../protocol/limits.ts";
 import {
@@ -204,12 +205,7 @@ export class WebSocketLink implements Link {
     this.#fragments.push(payload.slice());
     if (!isFinal) return undefined;
 
-    const joined = new Uint8Array(this.#fragmentBytes);
-    let at = 0;
-    for (const fragment of this.#fragments) {
-      joined.set(fragment, at);
-      at += fragment.length;
-    }
+    const joined = concatBytes(this.#fragments);
     const messageOpcode = this.#fragmentOpcode!;
     this.#fragments = [];
     this.#fragmentBytes = 0;

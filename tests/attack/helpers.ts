@@ -5,7 +5,7 @@ import { encodeFrame } from "../../src/fs/helper_protocol.ts";
 import type { FileSystem } from "../../src/fs/file_system.ts";
 import type { SpawnRequest } from "../../src/process/backend.ts";
 import { HELPER_MODE, helperProgram } from "../../src/server/helper_program.ts";
-import { concatBytes } from "../support/concat_bytes.ts";
+import { concatBytes } from "../../src/bytes.ts";
 import { encode, pattern, read, write } from "../contract/file_system/harness.ts";
 import { listProcesses } from "../support/proc.ts";
 import { command, eventually, PIPES_WITH_INPUT, RecordedChild } from "../support/recorded_child.ts";

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { createDirectFileSystem } from "../../src/fs/direct.ts";
-import { type FileSystem, readWholeFile, type WriteFileRequest } from "../../src/fs/file_system.ts";
+import type { FileSystem, WriteFileRequest } from "../../src/fs/file_system.ts";
+import { readWholeFile } from "../support/read_whole_file.ts";
 import { ContentMismatchError } from "../../src/fs/map_error.ts";
 import type { ContentDigest } from "../../src/protocol/fs.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { openRegular, readNow, readPieces, writeAll } from "../../src/fs/content.ts";
 import { createDirectFileSystem } from "../../src/fs/direct.ts";
-import { readWholeFile } from "../../src/fs/file_system.ts";
+import { readWholeFile } from "../support/read_whole_file.ts";
 import { createIoContext } from "../../src/fs/io_context.ts";
 import { SMALL_READ_BYTES } from "../../src/fs/limits.ts";
 import { toByteString } from "../../src/os/byte_string.ts";

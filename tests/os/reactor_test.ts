@@ -3,7 +3,8 @@ import { closeDescriptor, openPipe, setNonblocking, writeFrom } from "../../src/
 import { FdReader } from "../../src/os/fd_reader.ts";
 import { FdWriter } from "../../src/os/fd_writer.ts";
 import { allocate } from "../../src/os/libc.ts";
-import { EPOLLHUP, EPOLLIN, Reactor, type Watch } from "../../src/os/reactor.ts";
+import { EPOLLHUP, EPOLLIN } from "../../src/os/epoll_event.ts";
+import { Reactor, type Watch } from "../../src/os/reactor.ts";
 import { eventually } from "../support/recorded_child.ts";
 
 /** One for all tests, as in the program: it has no end, only rest. */

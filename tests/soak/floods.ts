@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { OPCODE } from "../../src/transport/websocket_frames.ts";
-import { concatBytes } from "../support/concat_bytes.ts";
+import { concatBytes } from "../../src/bytes.ts";
 import { Flood } from "../support/flood.ts";
 import { residentMb } from "../support/proc.ts";
 import { clientFrame } from "../support/raw_websocket.ts";

@@ -9,7 +9,7 @@
 import assert from "node:assert/strict";
 import type { Notification } from "../../src/client/mod.ts";
 import type { OutputStreamName, ProcessReadResult } from "../../src/protocol/process.ts";
-import { concatBytes } from "../support/concat_bytes.ts";
+import { concatBytes } from "../../src/bytes.ts";
 
 /** Far longer than any process here runs, cuts included. */
 const WAIT_LIMIT_MS = 60_000;

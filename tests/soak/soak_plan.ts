@@ -4,7 +4,7 @@
  */
 
 import type { OutputStreamName, ProcessIoField } from "../../src/protocol/process.ts";
-import { concatBytes } from "../support/concat_bytes.ts";
+import { concatBytes } from "../../src/bytes.ts";
 import type { Random } from "../support/random.ts";
 
 export interface SoakPlan {

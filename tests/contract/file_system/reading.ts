@@ -1,7 +1,7 @@
 /** The filesystem contract: reading files. */
 
 import assert from "node:assert/strict";
-import { readWholeFile } from "../../../src/fs/file_system.ts";
+import { readWholeFile } from "../../support/read_whole_file.ts";
 import { MAX_READ_FILE_BYTES } from "../../../src/fs/limits.ts";
 import { assertFails, makeFifo, openBelow } from "../../support/scratch_directory.ts";
 import {
