@@ -45,23 +45,34 @@ export class LingerPlace {
   }
 
   /**
-   * Waits for at most so long. The first part of that time the processor is kept awake, though it is left to anybody
+   * Waits for at most so long, less than a second. The first part of that time the processor is kept awake, though it is left to anybody
    * else who wants it: sleeping and waking take longer than most of what is waited for.
    */
   wait({ awakeUs, asleepUs }: { awakeUs: number; asleepUs: number }): LingerOutcome {
     const { sched_yield } = libc();
     const awakeUntilMs = performance.now() + awakeUs / 1000;
     while (performance.now() < awakeUntilMs) {
-      const found = this.#look(0);
+      const found = this.#lookNow();
       if (found !== "nothing") return { found, wasAwake: true };
       sched_yield();
     }
-    return { found: this.#look(asleepUs), wasAwake: false };
+    return { found: this.#lookFor(asleepUs), wasAwake: false };
   }
 
-  #look(microseconds: number): Found {
+  #lookNow(): Found {
+    return this.#meaningOf(libc().epoll_poll(this.#epoll, this.#events.bytes, MAX_EVENTS, 0));
+  }
+
+  /** A kernel before 5.11 cannot wait for less than a millisecond, and then this does not wait at all. */
+  #lookFor(microseconds: number): Found {
     this.#timeView.setBigInt64(8, BigInt(microseconds) * 1000n, true);
-    const count = libc().epollPwait2(SYS_EPOLL_PWAIT2, this.#epoll, this.#events.bytes, MAX_EVENTS, this.#time, 0n, 0n);
+    const { epollPwait2 } = libc();
+    return this.#meaningOf(
+      epollPwait2(SYS_EPOLL_PWAIT2, this.#epoll, this.#events.bytes, MAX_EVENTS, this.#time, 0n, 0n),
+    );
+  }
+
+  #meaningOf(count: number): Found {
     for (let index = 0; index < count; index++) {
       if (this.#events.tokenAt(index) !== OURS) return "runtime";
     }

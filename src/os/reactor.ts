@@ -9,10 +9,10 @@
  * The wait keeps the program alive, so it runs only while something is armed.
  */
 
+import { failure, O_CLOEXEC, O_NONBLOCK, readInto, writeFrom } from "./descriptor.ts";
 import { EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, EpollEvents, EPOLLIN } from "./epoll_event.ts";
 import { allocate, callsUnderWay, lastErrno, libc, whilePinned } from "./libc.ts";
 import { LingerPlace } from "./linger_place.ts";
-import { failure, O_CLOEXEC, O_NONBLOCK, readInto, writeFrom } from "./descriptor.ts";
 
 /** Events taken per wait. More just wait for the next one, so this bounds the length of one turn, not their number. */
 const MAX_EVENTS = 256;

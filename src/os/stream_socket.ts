@@ -7,8 +7,8 @@
  */
 
 import { closeDescriptor } from "./descriptor.ts";
-import { allocate, libc } from "./libc.ts";
 import { EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT } from "./epoll_event.ts";
+import { allocate, libc } from "./libc.ts";
 import type { Reactor, Watch } from "./reactor.ts";
 
 /** Bytes sent in one turn before others get theirs: about a millisecond of copying. */
