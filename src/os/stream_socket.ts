@@ -11,8 +11,8 @@ import { EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT } from "./epoll_event.ts";
 import { allocate, libc } from "./libc.ts";
 import type { Reactor, Watch } from "./reactor.ts";
 
-/** Bytes sent in one turn before others get theirs: about a millisecond of copying. */
-const MAX_SEND_BYTES_PER_TURN = 2 * 1024 * 1024;
+/** Bytes sent in one turn before others get theirs: about a millisecond of encoding and copying. */
+const MAX_SEND_BYTES_PER_TURN = 1024 * 1024;
 
 const SHUT_WR = 1;
 /** A peer that is gone is an error of the call and not a signal. */

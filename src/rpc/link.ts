@@ -9,19 +9,24 @@ export type InboundMessage = string | null;
 /**
  * One message to the peer: a text, or ASCII in parts that follow each other. Parts spare long content its copy into a
  * longer string, which would cost as much as sending it, and being ASCII tells the length of the frame in advance.
+ * Bytes stand for their base64, which is made as they leave; they belong to the message from then on.
  */
 export type OutboundMessage = string | AsciiParts;
-export type AsciiParts = readonly string[];
+export type AsciiParts = readonly (string | Uint8Array)[];
 
 export function messageLength(message: OutboundMessage): number {
   if (typeof message === "string") return message.length;
   let length = 0;
-  for (const part of message) length += part.length;
+  for (const part of message) length += typeof part === "string" ? part.length : Math.ceil(part.length / 3) * 4;
   return length;
 }
 
 export function messageText(message: OutboundMessage): string {
-  return typeof message === "string" ? message : message.join("");
+  return typeof message === "string" ? message : message.map(partText).join("");
+}
+
+export function partText(part: string | Uint8Array): string {
+  return typeof part === "string" ? part : part.toBase64();
 }
 
 /** Why a link ended, for the log. */

@@ -8,7 +8,7 @@
  */
 
 import { MAX_FRAME_BYTES } from "../protocol/limits.ts";
-import { messageLength, type OutboundMessage } from "../rpc/link.ts";
+import { messageLength, type OutboundMessage, partText } from "../rpc/link.ts";
 
 export const OPCODE = { continuation: 0x0, text: 0x1, binary: 0x2, close: 0x8, ping: 0x9, pong: 0xa } as const;
 
@@ -158,8 +158,9 @@ export function maxTextFrameBytes(message: OutboundMessage): number {
 function encodeMessage(message: OutboundMessage, target: Uint8Array<ArrayBuffer>, start: number): number | null {
   let at = start;
   for (const part of typeof message === "string" ? [message] : message) {
-    const { read, written } = encoder.encodeInto(part, target.subarray(at));
-    if (read < part.length) return null;
+    const text = partText(part);
+    const { read, written } = encoder.encodeInto(text, target.subarray(at));
+    if (read < text.length) return null;
     at += written;
   }
   return at - start;

@@ -16,6 +16,7 @@ import {
   type LinkEnd,
   messageLength,
   type OutboundMessage,
+  partText,
 } from "../rpc/link.ts";
 import { giveBuffer, takeBuffer } from "./byte_pool.ts";
 import {
@@ -296,8 +297,11 @@ export class WebSocketLink implements Link {
       await this.#writeAll(textFrameHeader(messageLength(parts)));
       const buffer = takeBuffer(LONG_MESSAGE_BYTES);
       for (const part of parts) {
-        for (let at = 0; at < part.length; at += buffer.length) {
-          const { written } = encoder.encodeInto(part.slice(at, at + buffer.length), buffer);
+        // As much of it as fills the buffer. Three bytes are four characters, so a multiple of three needs no padding.
+        const step = typeof part === "string" ? buffer.length : Math.floor(buffer.length / 4) * 3;
+        for (let at = 0; at < part.length; at += step) {
+          const piece = typeof part === "string" ? part.slice(at, at + step) : part.subarray(at, at + step);
+          const { written } = encoder.encodeInto(partText(piece), buffer);
           await this.#writeAll(buffer.subarray(0, written));
         }
       }

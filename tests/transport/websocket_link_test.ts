@@ -217,6 +217,22 @@ Deno.test("WebSocketLink sends a message in parts as one frame, long or short", 
   await end;
 });
 
+Deno.test("WebSocketLink sends bytes in a message as their base64, long or short, whatever their number", async () => {
+  const { peer, link } = open();
+  const { end } = collect(link);
+  const bytes = Uint8Array.from({ length: 600_000 }, (_, index) => index * 31);
+  for (const length of [0, 1, 2, 3, 196_608, 262_144, 600_000]) {
+    const start = peer.written.length;
+    const content = bytes.subarray(0, length);
+    const text = `<${bytes.subarray(0, 300).toBase64()}${content.toBase64()}>`;
+    await link.send([["<", bytes.subarray(0, 300), content, ">"]]);
+    const header = text.length < 65536 ? 4 : 10;
+    assert.equal(new TextDecoder().decode(Uint8Array.from(peer.written.slice(start + header))), text);
+  }
+  peer.push(null);
+  await end;
+});
+
 Deno.test("WebSocketLink pings at its interval and drops a peer that stays silent", async () => {
   const { peer, clock, link } = open();
   const { end } = collect(link);

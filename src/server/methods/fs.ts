@@ -3,7 +3,7 @@
 import type { Clock } from "../../clock.ts";
 import { deferredFileSystem } from "../../fs/deferred.ts";
 import { createDirectFileSystem } from "../../fs/direct.ts";
-import type { FileSystem } from "../../fs/file_system.ts";
+import type { ByteSink, FileSystem } from "../../fs/file_system.ts";
 import { FileHandles } from "../../fs/file_handles.ts";
 import { Inotify } from "../../fs/inotify.ts";
 import { createIoContext } from "../../fs/io_context.ts";
@@ -62,6 +62,9 @@ interface Machine {
 
 const DONE = {};
 
+/** Content up to this becomes text at once, which is all there is to be gained from small messages. */
+const MAX_TEXT_BYTES = 64 * 1024;
+
 export type FsMethods = ReturnType<typeof createFsMethods>;
 
 export interface FsMethodsOptions {
@@ -90,9 +93,10 @@ export function createFsMethods({ clock, sandboxing }: FsMethodsOptions) {
   return {
     filesFor,
     readFile: async (params: fs.FsReadFileParams, context: Context): Promise<EncodedResult> => {
-      // Piece by piece into base64: the content is never in memory twice as bytes, and no string holds it whole.
-      const parts = ['{"dataBase64":"'];
-      await filesFor(params.sandbox, context).readFile(params, (piece) => parts.push(piece.toBase64()), context.signal);
+      // Large content stays bytes until it leaves: it is never in memory twice, and no string holds it whole.
+      const parts: (string | Uint8Array)[] = ['{"dataBase64":"'];
+      const keep: ByteSink = (piece) => parts.push(piece.length > MAX_TEXT_BYTES ? piece.slice() : piece.toBase64());
+      await filesFor(params.sandbox, context).readFile(params, keep, context.signal);
       parts.push('"}');
       return new EncodedResult(parts);
     },
