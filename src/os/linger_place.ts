@@ -16,6 +16,9 @@ const MAX_EVENTS = 8;
 /** The same on every architecture. */
 const SYS_EPOLL_PWAIT2 = 441n;
 
+/** Looking and offering the processor take a microsecond or two when nobody takes it. */
+const CROWDED_MS = 0.05;
+
 const OURS = 0;
 const THE_RUNTIMES = 1;
 
@@ -26,6 +29,8 @@ export interface LingerOutcome {
   readonly found: Found;
   /** It came while the processor was kept awake. */
   readonly wasAwake: boolean;
+  /** Somebody else wanted the processor, and had it for so long that we had better slept: the kernel favours who wakes. */
+  readonly isCrowded: boolean;
 }
 
 export class LingerPlace {
@@ -50,13 +55,17 @@ export class LingerPlace {
    */
   wait({ awakeUs, asleepUs }: { awakeUs: number; asleepUs: number }): LingerOutcome {
     const { sched_yield } = libc();
-    const awakeUntilMs = performance.now() + awakeUs / 1000;
-    while (performance.now() < awakeUntilMs) {
+    let nowMs = performance.now();
+    let isCrowded = false;
+    for (const untilMs = nowMs + awakeUs / 1000; nowMs < untilMs && !isCrowded;) {
       const found = this.#lookNow();
-      if (found !== "nothing") return { found, wasAwake: true };
+      if (found !== "nothing") return { found, wasAwake: true, isCrowded };
       sched_yield();
+      const beforeMs = nowMs;
+      nowMs = performance.now();
+      isCrowded = nowMs - beforeMs > CROWDED_MS;
     }
-    return { found: this.#lookFor(asleepUs), wasAwake: false };
+    return { found: this.#lookFor(asleepUs), wasAwake: false, isCrowded };
   }
 
   #lookNow(): Found {

@@ -31,6 +31,9 @@ const LINGER_US = 250;
 const MAX_AWAKE_US = 100;
 const MIN_AWAKE_US = 10;
 
+/** How long the processor is not kept awake after somebody else wanted it: others keep it awake meanwhile. */
+const CROWDED_REST_MS = 20;
+
 /** Whatever comes this soon after the last would have been worth staying awake for. */
 const SOON_MS = 0.3;
 
@@ -103,6 +106,7 @@ export class Reactor {
   #turn = 0;
   readonly #lingerPlace: LingerPlace;
   #awakeUs = MAX_AWAKE_US;
+  #crowdedUntilMs = 0;
   #deliveredAtMs = 0;
 
   constructor() {
@@ -189,9 +193,11 @@ export class Reactor {
   }
 
   #isWorthLingering(): boolean {
-    const { found, wasAwake } = this.#lingerPlace.wait({ awakeUs: this.#awakeUs, asleepUs: LINGER_US - this.#awakeUs });
+    const awakeUs = performance.now() < this.#crowdedUntilMs ? 0 : this.#awakeUs;
+    const { found, wasAwake, isCrowded } = this.#lingerPlace.wait({ awakeUs, asleepUs: LINGER_US - awakeUs });
+    if (isCrowded) this.#crowdedUntilMs = performance.now() + CROWDED_REST_MS;
     if (wasAwake) this.#awakeUs = MAX_AWAKE_US;
-    else if (this.#awakeUs > 0) this.#awakeUs = this.#awakeUs > MIN_AWAKE_US ? this.#awakeUs >> 1 : 0;
+    else if (awakeUs > 0) this.#awakeUs = awakeUs > MIN_AWAKE_US ? awakeUs >> 1 : 0;
     return found === "ours";
   }
 

@@ -30,11 +30,16 @@ function setUp() {
 Deno.test("LingerPlace finds what is ours, while awake and while asleep", () => {
   using scene = setUp();
   scene.say();
-  assert.deepEqual(scene.wait({ awakeUs: 1_000_000, asleepUs: 0 }), { found: "ours", wasAwake: true });
-  assert.deepEqual(scene.wait({ awakeUs: 0, asleepUs: 900_000 }), { found: "ours", wasAwake: false });
+  assert.deepEqual(scene.wait({ awakeUs: 1_000_000, asleepUs: 0 }), {
+    found: "ours",
+    wasAwake: true,
+    isCrowded: false,
+  });
+  assert.deepEqual(scene.wait({ awakeUs: 0, asleepUs: 900_000 }), { found: "ours", wasAwake: false, isCrowded: false });
 });
 
 Deno.test("LingerPlace gives up when nothing comes", () => {
   using scene = setUp();
-  assert.deepEqual(scene.wait({ awakeUs: 100, asleepUs: 100 }), { found: "nothing", wasAwake: false });
+  const { found, wasAwake } = scene.wait({ awakeUs: 100, asleepUs: 100 });
+  assert.deepEqual([found, wasAwake], ["nothing", false]);
 });
