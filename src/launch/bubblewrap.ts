@@ -12,15 +12,16 @@
  */
 
 import { internalError, invalidRequest } from "../errors.ts";
-import { depthOf, isWithin } from "./host_tree.ts";
+import { depthOf, isWithin, parentOf } from "./host_tree.ts";
 import {
   type ConfinedCommand,
   type LaunchPlan,
   type PlannedDescriptor,
+  type PlannedMount,
   WRAPPER_BLOCKED_SIGNALS,
 } from "./launch_plan.ts";
 import { launchStub } from "./launch_stub.ts";
-import type { FilePolicy, MissingPath, PathRule, Policy } from "./policy.ts";
+import { accessTo, type FilePolicy, type MissingPath, type PathRule, type Policy } from "./policy.ts";
 import { networkFilter, seccompProgram } from "./seccomp.ts";
 import type { Architecture } from "./syscalls.ts";
 
@@ -30,8 +31,8 @@ export interface BubblewrapTool {
   readonly path: string;
   readonly version: string;
   /**
-   * Whether it can bind an opened directory instead of a path. Without that, a program that may write where a root lies
-   * can try to put a link in its place in the moment between our look and the mount.
+   * Whether it can bind an opened directory instead of a path, and notices by itself most of what is swapped meanwhile.
+   * Whether all mounts came to lie where they should is looked at afterwards in any case.
    */
   readonly bindsDescriptors: boolean;
 }
@@ -50,14 +51,21 @@ const FIRST_BIND_FD = 8;
 const STUB_PATH = "/dev/.launch";
 
 /** Where a sandbox has its own instance. The host's must not show: `/proc` leads to every process's files. */
-const OWN_MOUNTS = ["/dev", "/proc"];
+export const OWN_MOUNTS: readonly string[] = ["/dev", "/proc"];
 
 /**
  * What the kernel lets user 0 write in any `/proc`, without a capability and whatever the namespace: its settings (a
  * program to be run for every crash is one of them) and those of its drivers. bubblewrap covers its own list only where
  * the directory itself looks writable, which `/proc/sys` does not.
  */
-const SETTINGS_OF_ROOT = ["/proc/sys", "/proc/sysrq-trigger", "/proc/fs", "/proc/acpi", "/proc/scsi", "/proc/asound"];
+export const SETTINGS_OF_ROOT: readonly string[] = [
+  "/proc/sys",
+  "/proc/sysrq-trigger",
+  "/proc/fs",
+  "/proc/acpi",
+  "/proc/scsi",
+  "/proc/asound",
+];
 
 export interface BubblewrapPlanOptions {
   readonly tool: BubblewrapTool;
@@ -78,11 +86,7 @@ export function planBubblewrap(
   // In the sandbox's first process, where the stub never runs, this filter is alone and has no listener: it refuses just
   // the same. The command is bound by the stub's filter as well, whose answer then counts.
   const isWatched = options.reportsDenials === true && policy.network === "restricted";
-  const filter = seccompProgram({
-    architecture,
-    network: policy.network,
-    networkRefusal: isWatched ? "notify" : "errno",
-  });
+  const { filter, stub } = programsFor(architecture, policy.network, isWatched);
   const mounts = new MountArguments(policy.files, { bindsDescriptors: tool.bindsDescriptors, isRoot });
   const args = [
     "--die-with-parent",
@@ -118,11 +122,12 @@ export function planBubblewrap(
       { fd: ARGS_FD, type: "bytes", bytes: nulTerminated(args) },
       { fd: SECCOMP_FD, type: "bytes", bytes: filter },
       { fd: REPORT_FD, type: "report" },
-      { fd: STUB_FD, type: "bytes", bytes: stubFor(architecture, isWatched) },
+      { fd: STUB_FD, type: "bytes", bytes: stub },
       { fd: INFO_FD, type: "info" },
       ...mounts.descriptors,
     ],
     blockedSignals: WRAPPER_BLOCKED_SIGNALS,
+    view: { base: policy.files.base, mounts: mounts.planned },
   };
 }
 
@@ -132,32 +137,49 @@ export function parseFirstProcess(info: Uint8Array): number | null {
   return pid === undefined ? null : Number(pid);
 }
 
-const stubs = new Map<string, Uint8Array<ArrayBuffer>>();
-
-/** Always the same bytes, so they are made once. */
-function stubFor(architecture: Architecture, isWatched: boolean): Uint8Array<ArrayBuffer> {
-  const key = `${architecture} ${isWatched}`;
-  const stub = stubs.get(key) ?? launchStub({
-    architecture,
-    reportDescriptor: REPORT_FD,
-    closeOnExec: [ARGS_FD, SECCOMP_FD, STUB_FD, INFO_FD],
-    ...(!isWatched ? {} : {
-      seccomp: networkFilter(architecture, "errno"),
-      listening: { seccomp: networkFilter(architecture, "notify"), descriptor: STUB_FD },
-    }),
-  });
-  stubs.set(key, stub);
-  return stub;
+/** What runs inside besides the command. */
+interface Programs {
+  readonly filter: Uint8Array<ArrayBuffer>;
+  readonly stub: Uint8Array<ArrayBuffer>;
 }
 
-/** Each step of building the view: a path it is about, and the arguments for it. */
+const programs = new Map<string, Programs>();
+
+/** Always the same bytes, so they are made once. */
+function programsFor(architecture: Architecture, network: Policy["network"], isWatched: boolean): Programs {
+  const key = [architecture, network, isWatched].join();
+  const made = programs.get(key) ?? {
+    filter: seccompProgram({ architecture, network, networkRefusal: isWatched ? "notify" : "errno" }),
+    stub: launchStub({
+      architecture,
+      reportDescriptor: REPORT_FD,
+      awaitsGo: true,
+      closeOnExec: [ARGS_FD, SECCOMP_FD, STUB_FD, INFO_FD],
+      ...(!isWatched ? {} : {
+        seccomp: networkFilter(architecture, "errno"),
+        listening: { seccomp: networkFilter(architecture, "notify"), descriptor: STUB_FD },
+      }),
+    }),
+  };
+  programs.set(key, made);
+  return made;
+}
+
+/** Each step of building the view: a path it is about, the arguments for it, and what it is to mount there. */
 interface Step {
   readonly path: string;
   readonly args: readonly string[];
+  readonly mounts: Pick<PlannedMount, "shows" | "isWritable" | "id"> | null;
 }
+
+const ITSELF_TO_READ = { shows: "itself", isWritable: false, id: null } as const;
+const ITSELF_TO_WRITE = { shows: "itself", isWritable: true, id: null } as const;
+const NULL_DEVICE = { shows: "null", isWritable: false, id: null } as const;
+const NOTHING = { shows: "empty", isWritable: false, id: null } as const;
 
 class MountArguments {
   readonly args: readonly string[];
+  readonly planned: readonly PlannedMount[];
   readonly descriptors: PlannedDescriptor[] = [];
   readonly #files: FilePolicy;
   readonly #bindsDescriptors: boolean;
@@ -170,11 +192,14 @@ class MountArguments {
     const rules = files.rules.filter(({ path, access }) => !isOwnMount(path, access)).map((rule) => this.#rule(rule));
     const steps: Step[] = [
       ...rules,
-      ...files.pinned.map((path) => ({ path, args: this.#bind(path, "--bind") })),
+      ...files.pinned.map((path) => ({ path, args: this.#bind(path, "--bind"), mounts: ITSELF_TO_WRITE })),
       ...files.missing.map((missing) => this.#missing(missing)),
-      ...files.links.map(({ path, target }) => ({ path, args: ["--symlink", target, path] })),
+      ...files.links.map(({ path, target }) => ({ path, args: ["--symlink", target, path], mounts: null })),
     ];
     steps.sort((a, b) => depthOf(a.path) - depthOf(b.path));
+    this.planned = steps.flatMap(({ path, mounts }) =>
+      mounts === null ? [] : [{ path, ...mounts, isInHostDirectory: this.#showsHost(parentOf(path)) }]
+    );
     this.args = [
       ...this.#root(),
       "--dev",
@@ -199,33 +224,40 @@ class MountArguments {
     }
   }
 
-  #rule({ path, access, type }: PathRule): Step {
+  #rule({ path, access, type, id }: Omit<PathRule, "id"> & Pick<PlannedMount, "id">): Step {
     switch (access) {
       case "read":
-        return { path, args: this.#bind(path, "--ro-bind") };
-      case "write":
+        return { path, args: this.#bind(path, "--ro-bind"), mounts: { ...ITSELF_TO_READ, id } };
+      case "write": {
         // A device is granted to be used, which a plain bind does not allow.
-        return { path, args: isWithin(path, "/dev") ? ["--dev-bind", path, path] : this.#bind(path, "--bind") };
-      case "deny":
+        const args = isWithin(path, "/dev") ? ["--dev-bind", path, path] : this.#bind(path, "--bind");
+        return { path, args, mounts: { ...ITSELF_TO_WRITE, id } };
+      }
+      case "deny": {
         // A device on a mount without devices: opening it fails, whoever tries.
-        if (type === "file") return { path, args: ["--ro-bind", "/dev/null", path] };
+        if (type === "file") return { path, args: ["--ro-bind", "/dev/null", path], mounts: { ...NULL_DEVICE, id } };
         this.#closedLast.push(path);
-        return { path, args: ["--perms", this.#leadsOn(path) ? "0111" : "0000", "--tmpfs", path] };
+        const args = ["--perms", this.#leadsOn(path) ? "0111" : "0000", "--tmpfs", path];
+        return { path, args, mounts: { ...NOTHING, id } };
+      }
     }
   }
 
-  /**
-   * Covers a placeholder, whether it is still empty or not. By path and not by descriptor: nobody inside another sandbox
-   * can swap it, since every sandbox for which the place is protected has covered it.
-   */
+  /** Covers a placeholder, whether it is still empty or not. */
   #missing({ path, placeholder, isHidden }: MissingPath): Step {
-    if (!isHidden) return { path, args: ["--ro-bind", path, path] };
-    if (placeholder === "directory") return this.#rule({ path, access: "deny", type: "directory", id: "" });
+    if (!isHidden) return { path, args: ["--ro-bind", path, path], mounts: ITSELF_TO_READ };
+    if (placeholder === "directory") return this.#rule({ path, access: "deny", type: "directory", id: null });
     // An empty file that cannot be read. A device as for denied files would do as well, but fail a write with the wrong
     // error: that the place is read-only, and not that one lacks a permission, is what clients expect.
     const fd = FIRST_BIND_FD + this.descriptors.length;
     this.descriptors.push({ fd, type: "bytes", bytes: new Uint8Array() });
-    return { path, args: ["--perms", "0000", "--ro-bind-data", String(fd), path] };
+    return { path, args: ["--perms", "0000", "--ro-bind-data", String(fd), path], mounts: NOTHING };
+  }
+
+  /** Whether what is seen at a path is what the host has there. */
+  #showsHost(path: string): boolean {
+    const access = accessTo(this.#files, path);
+    return (access === "read" || access === "write") && !OWN_MOUNTS.some((own) => isWithin(path, own));
   }
 
   /** Whether something below a denied directory is granted again: then one may pass through it, and still not look. */

@@ -2,10 +2,12 @@
  * How one confined child is started, down to the last descriptor: the decision, for somebody else to carry out.
  *
  * Whoever carries it out opens the descriptors, starts the program as the leader of a new session with those descriptors
- * and no others above 2, closes its own copies, and reads the report to its end.
+ * and no others above 2, closes its own copies, and reads the report to its end, after letting the child go on if it
+ * waits for that.
  */
 
 import type { LandlockRuleset } from "./landlock.ts";
+import type { FilePolicy } from "./policy.ts";
 
 /** The command to be confined. */
 export interface ConfinedCommand {
@@ -32,6 +34,11 @@ export interface LaunchPlan {
    * which is in the same process group, keeps running when they are sent to the group.
    */
   readonly blockedSignals: readonly number[];
+  /**
+   * What the child's mounts must come to. The stub waits after its report: it is to be let go on only once that has been
+   * found to be so. Without it the stub waits for nobody.
+   */
+  readonly view?: PlannedView;
 }
 
 /** One descriptor of the child: its number there, and what it must be. None is close-on-exec in the child. */
@@ -51,6 +58,24 @@ export type PlannedDescriptor =
    */
   | { readonly fd: number; readonly type: "info" }
   | { readonly fd: number; readonly type: "landlock"; readonly ruleset: LandlockRuleset };
+
+/** Mounts on top of the host's own, or of nothing. */
+export interface PlannedView {
+  readonly base: FilePolicy["base"];
+  readonly mounts: readonly PlannedMount[];
+}
+
+export interface PlannedMount {
+  /** Free of links. */
+  readonly path: string;
+  /** `itself`: the very thing that lies there on the host. `null`: the null device. `empty`: a thing of the sandbox's own. */
+  readonly shows: "itself" | "null" | "empty";
+  readonly isWritable: boolean;
+  /** Whether the directory it lies in is the host's, too. */
+  readonly isInHostDirectory: boolean;
+  /** Which thing was meant when the policy was made; null when any is right. */
+  readonly id: string | null;
+}
 
 /**
  * Everything the terminal or a client sends to a whole group. Not SIGCHLD, which the wrapper waits for, and not the

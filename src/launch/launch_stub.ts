@@ -7,6 +7,7 @@
  *   and does not kill the wrapper (and with it everything inside). The stub unblocks them for the command.
  * - It reports over a descriptor that the sandbox stands, and whether the command could be executed. A wrapper that
  *   failed to set up says neither, so its failure is never taken for the command's.
+ * - It waits, when asked to, until the server has looked at the sandbox from outside and lets it go on.
  * - It gives the command any `argv[0]`, which older bubblewrap cannot.
  * - It takes the network away with a filter that has a listener, and sends the listener along with its report: the server
  *   then answers the calls that the filter refuses, and so knows of them. The kernel closes the stub's own listener when it
@@ -25,6 +26,8 @@ export interface StubOptions {
   readonly architecture: Architecture;
   /** Where it reports: to be written to, and a socket if a listener is to be sent. The command does not inherit it. */
   readonly reportDescriptor: number;
+  /** Whether, after its report, it waits for a byte in return. The end of the socket ends it instead. */
+  readonly awaitsGo?: boolean;
   /** Further descriptors that the command must not inherit. */
   readonly closeOnExec?: readonly number[];
   /** Signals that the command starts with blocked, by number. None, but for tests. */
@@ -55,12 +58,13 @@ const STAGES = {
   N: "forbid new privileges",
   L: "apply the Landlock rules",
   S: "install the system call filter",
+  G: "hear that it may go on",
   E: "execute the program",
 } as const;
 type Stage = keyof typeof STAGES;
 
-/** Sent when nothing is left to do but to execute the program. */
-const READY = 0x52; // "R"
+/** Sent when nothing is left to do but to execute the program, and to be told to, if that is awaited. */
+export const READY = 0x52; // "R"
 
 /** How the stub ends when it could not become the program; also the shell's number for that. */
 const EXIT_NOT_EXECUTED = 126;
@@ -142,6 +146,13 @@ function assemble(options: StubOptions, dataAddress: number): Uint8Array<ArrayBu
   }
   call("write", reportDescriptor, data.ready, 1);
   afterReport?.land();
+  if (options.awaitsGo === true) {
+    emitter.argument(0, reportDescriptor);
+    emitter.scratchAddress();
+    emitter.argument(2, 1);
+    emitter.systemCall(numberOf("read", options.architecture));
+    failures.push({ stage: "G", jump: emitter.jumpUnlessPositive() });
+  }
   emitter.wordFromStart(0, 16); // argv[1], after the count and argv[0]
   emitter.addressFromStart(1, 24); // the address of argv[2]
   emitter.environmentAddress();

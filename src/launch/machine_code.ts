@@ -24,12 +24,16 @@ export interface Emitter {
   /** Loads the address of the environment, which follows the arguments and their end, into the third argument. */
   environmentAddress(): void;
   systemCall(number: number): void;
+  /** Loads an address with room for a few bytes, below everything on the stack, into the second argument. */
+  scratchAddress(): void;
   /** Takes what the last call returned, a descriptor, for the first argument of the next. */
   resultAsFirstArgument(): void;
   /** Leaves the straight line. */
   jump(): ForwardJump;
   /** Leaves the straight line when the last call failed. */
   jumpIfFailed(): ForwardJump;
+  /** Leaves the straight line when the last call failed or has brought nothing. */
+  jumpUnlessPositive(): ForwardJump;
   /** Writes `tag` and the last call's error number, five bytes, to a descriptor. */
   reportFailure(tag: number, descriptor: number, writeNumber: number): void;
   /** What has been emitted so far. */
@@ -77,6 +81,10 @@ class X86Emitter implements Emitter {
     this.#code.push(0x0f, 0x05); // syscall
   }
 
+  scratchAddress(): void {
+    this.#code.push(0x48, 0x8d, 0x74, 0x24, 0xf0); // lea rsi, [rsp - 16]
+  }
+
   resultAsFirstArgument(): void {
     this.#code.push(0x89, 0xc7); // mov edi, eax
   }
@@ -89,6 +97,12 @@ class X86Emitter implements Emitter {
   jumpIfFailed(): ForwardJump {
     this.#code.push(0x48, 0x85, 0xc0); // test rax, rax
     this.#code.push(0x0f, 0x88, 0, 0, 0, 0); // js
+    return this.#distance();
+  }
+
+  jumpUnlessPositive(): ForwardJump {
+    this.#code.push(0x48, 0x85, 0xc0); // test rax, rax
+    this.#code.push(0x0f, 0x8e, 0, 0, 0, 0); // jle
     return this.#distance();
   }
 
@@ -144,6 +158,10 @@ class Arm64Emitter implements Emitter {
     this.#words.push(0xd4000001); // svc #0
   }
 
+  scratchAddress(): void {
+    this.#words.push(0xd10043e1); // sub x1, sp, #16
+  }
+
   resultAsFirstArgument(): void {
     // The same register.
   }
@@ -157,6 +175,12 @@ class Arm64Emitter implements Emitter {
     const from = this.#words.push(0) - 1;
     // tbnz x0, #63: the sign bit, and how many instructions to skip.
     return { land: () => void (this.#words[from] = 0xb7f80000 | ((this.#words.length - from) << 5)) };
+  }
+
+  jumpUnlessPositive(): ForwardJump {
+    this.#words.push(0xf100001f); // cmp x0, #0
+    const from = this.#words.push(0) - 1;
+    return { land: () => void (this.#words[from] = 0x5400000d | ((this.#words.length - from) << 5)) }; // b.le
   }
 
   reportFailure(tag: number, descriptor: number, writeNumber: number): void {

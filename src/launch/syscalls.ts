@@ -7,6 +7,7 @@
 export type Architecture = "x86_64" | "aarch64";
 
 const X86_64 = {
+  read: 0,
   write: 1,
   rt_sigprocmask: 14,
   ioctl: 16,
@@ -94,6 +95,7 @@ const AARCH64 = {
   fchmodat: 53,
   fchownat: 54,
   fchown: 55,
+  read: 63,
   write: 64,
   utimensat: 88,
   exit_group: 94,

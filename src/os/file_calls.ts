@@ -56,11 +56,16 @@ openHowView.setUint32(16, RESOLVE_NO_SYMLINKS, true);
  * ENOSYS or EPERM where the kernel or a filter does not have the call.
  */
 export function openWithoutLinks(path: ByteString, flags: number, mode = 0): number {
+  return openWithoutLinksAt(AT_FDCWD, path, flags, mode);
+}
+
+/** The same of a path that is relative to a directory. */
+export function openWithoutLinksAt(directory: number, path: ByteString, flags: number, mode = 0): number {
   if (!writeCString(path, firstPath)) return -ENAMETOOLONG;
   openHowView.setUint32(0, (flags | O_CLOEXEC) >>> 0, true);
   openHowView.setUint32(8, (flags & O_CREAT) === 0 ? 0 : mode, true);
   const { syscall } = fileSymbols();
-  return settle(() => syscall(SYS_OPENAT2, AT_FDCWD, firstPath, openHow, BigInt(OPEN_HOW_BYTES)));
+  return settle(() => syscall(SYS_OPENAT2, directory, firstPath, openHow, BigInt(OPEN_HOW_BYTES)));
 }
 
 /**

@@ -1,7 +1,8 @@
 /** What the kernel knows about a file, by `statx`: the same layout on every architecture, and it has the birth time. */
 
 import { type ByteString, writeCString } from "./byte_string.ts";
-import { ENAMETOOLONG } from "./errno.ts";
+import { ENAMETOOLONG, ENOSYS } from "./errno.ts";
+import { AT_SYMLINK_NOFOLLOW } from "./file_calls.ts";
 import { fileSymbols, firstPath, settle } from "./file_symbols.ts";
 import { allocate } from "./libc.ts";
 
@@ -51,6 +52,30 @@ export function statFd(fd: number): FileStat | number {
   const { statx } = fileSymbols();
   const failure = settle(() => statx(fd, emptyPath, AT_EMPTY_PATH, STATX_BASIC_STATS_AND_BTIME, statBytes));
   return failure < 0 ? failure : new Statx();
+}
+
+const STATX_MNT_ID = 0x1000;
+const STATX_ATTR_MOUNT_ROOT = 0x2000;
+
+export interface MountedStat extends FileStat {
+  /** The mount it was reached through, by its number in the mount table. */
+  readonly mountId: number;
+  /** Whether it is what that mount begins with. */
+  readonly isMountRoot: boolean;
+}
+
+/** Of whatever is on top at a name in a directory; a link is not followed. ENOSYS before Linux 5.8. */
+export function statMountedAt(directory: number, name: ByteString): MountedStat | number {
+  if (!writeCString(name, firstPath)) return -ENAMETOOLONG;
+  const { statx } = fileSymbols();
+  const mask = STATX_BASIC_STATS_AND_BTIME | STATX_MNT_ID;
+  const failure = settle(() => statx(directory, firstPath, AT_SYMLINK_NOFOLLOW, mask, statBytes));
+  if (failure < 0) return failure;
+  if ((statView.getUint32(0, true) & STATX_MNT_ID) === 0) return -ENOSYS;
+  return Object.assign(new Statx(), {
+    mountId: readUint64(144),
+    isMountRoot: (statView.getUint32(8, true) & STATX_ATTR_MOUNT_ROOT) !== 0,
+  });
 }
 
 /** Copies what is cheap out of `struct statx` at once, and composes the rest only when asked. */

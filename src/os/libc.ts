@@ -44,6 +44,7 @@ const SYMBOLS = {
   euidaccess: { parameters: ["buffer", "i32"], result: "i32" },
 
   // Readiness.
+  poll: { parameters: ["buffer", "usize", "i32"], result: "i32" },
   epoll_create1: { parameters: ["i32"], result: "i32" },
   /** The event is copied by the kernel. */
   epoll_ctl: { parameters: ["i32", "i32", "i32", "buffer"], result: "i32" },

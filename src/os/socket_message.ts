@@ -10,6 +10,7 @@ const SOCK_STREAM = 1;
 const SOL_SOCKET = 1;
 const SCM_RIGHTS = 1;
 const MSG_DONTWAIT = 0x40;
+const MSG_NOSIGNAL = 0x4000;
 const MSG_CMSG_CLOEXEC = 0x40000000;
 
 // `struct msghdr` with the one `struct iovec` it points to, and a `struct cmsghdr` with room for one descriptor.
@@ -56,4 +57,11 @@ export function receiveMessage(socket: number, into: CBuffer): ReceivedMessage {
   const hasDescriptor = count >= 0 && view.getBigUint64(40, true) >= DESCRIPTOR_OFFSET + 4 &&
     view.getInt32(CONTROL_AT + 8, true) === SOL_SOCKET && view.getInt32(CONTROL_AT + 12, true) === SCM_RIGHTS;
   return { count, descriptor: hasDescriptor ? view.getInt32(CONTROL_AT + DESCRIPTOR_OFFSET, true) : null };
+}
+
+const oneByte = allocate(1);
+
+/** False when it cannot be sent: nobody is there to receive it. */
+export function sendByte(socket: number): boolean {
+  return libc().send(socket, oneByte, 1n, MSG_DONTWAIT | MSG_NOSIGNAL) === 1;
 }

@@ -7,14 +7,16 @@ import { DomainError } from "../errors.ts";
 import { parseFirstProcess } from "../launch/bubblewrap.ts";
 import type { LaunchPlan } from "../launch/launch_plan.ts";
 import { parseStubReport, type StubReport } from "../launch/launch_stub.ts";
+import { closeDescriptor, readInto, setNonblocking } from "../os/descriptor.ts";
 import { describeErrno } from "../os/errno.ts";
+import { allocate } from "../os/libc.ts";
 import { type ChildStdio, spawnExactly } from "../os/spawn.ts";
 import type { Confinement, PreparedLaunch } from "./backend.ts";
 import type { Leftovers } from "../os/leftovers.ts";
 import type { Reactor } from "../os/reactor.ts";
 import { PlanDescriptors, PlanOutdatedError } from "./plan_descriptors.ts";
 import { receiveReport } from "./launch_report.ts";
-import { readShort } from "./short_message.ts";
+import { ViewCheck } from "./view_check.ts";
 
 /** A plan is outdated only by somebody who moves a named path in the millisecond after it was looked at. */
 const MAX_PLANS = 5;
@@ -60,6 +62,7 @@ export class ConfinedLaunch {
   readonly #plan: LaunchPlan;
   readonly #release: () => void;
   readonly #descriptors: PlanDescriptors;
+  readonly #view: ViewCheck | null;
 
   /** Has launches prepared until one can be carried out as it is. Must be followed by `spawn` or `abandon`. */
   static async prepare(confinement: Confinement, leftovers?: Leftovers): Promise<ConfinedLaunch> {
@@ -79,6 +82,7 @@ export class ConfinedLaunch {
 
   private constructor({ plan, release }: PreparedLaunch) {
     this.#plan = plan;
+    this.#view = plan.view === undefined ? null : new ViewCheck(plan.view);
     this.#descriptors = new PlanDescriptors(plan.descriptors);
     this.#release = release;
   }
@@ -105,17 +109,29 @@ export class ConfinedLaunch {
   /** For a child that was started: resolves once it runs the command, or has given up. */
   async outcome(reactor: Reactor): Promise<LaunchOutcome> {
     const { report, info } = this.#descriptors.takeMessages();
+    const view = this.#view;
+    let firstPid: number | null = null;
+    let problem: string | null = null;
+    const mayGoOn = (): boolean => {
+      try {
+        // Told before the wrapper lets anything inside begin.
+        firstPid = info === null ? null : parseFirstProcess(readNow(info));
+        problem = firstPid === null ? "nobody knows which process is the first" : view!.problem(firstPid);
+      } catch (error) {
+        problem = error instanceof Error ? error.message : String(error);
+      }
+      return problem === null;
+    };
     const timeoutMs = SET_UP_TIMEOUT_MS;
-    const [reported, informed] = await Promise.all([
-      receiveReport(reactor, report, { timeoutMs }),
-      info === null ? null : readShort(reactor, info, { timeoutMs }),
-    ]);
-    const firstPid = informed === null ? null : parseFirstProcess(informed);
-    if (reported !== null) {
-      return { report: parseStubReport(reported.bytes), firstPid, listener: reported.listener };
+    const reported = await receiveReport(reactor, report, { timeoutMs, mayGoOn: view === null ? null : mayGoOn });
+    this.#descriptors.closePaths();
+    if (info !== null) closeDescriptor(info);
+    const listener = reported?.listener ?? null;
+    if (problem !== null) {
+      return { report: notConfined(`put every mount in its place: ${problem}`), firstPid, listener };
     }
-    const failure = `set up the sandbox within ${SET_UP_TIMEOUT_MS / 1000} s`;
-    return { report: { type: "notConfined", failure, errno: null }, firstPid, listener: null };
+    if (reported !== null) return { report: parseStubReport(reported.bytes), firstPid, listener };
+    return { report: notConfined(`set up the sandbox within ${SET_UP_TIMEOUT_MS / 1000} s`), firstPid, listener };
   }
 
   /** There is no child. */
@@ -128,4 +144,18 @@ export class ConfinedLaunch {
   release(): void {
     this.#release();
   }
+}
+
+function notConfined(failure: string): StubReport {
+  return { type: "notConfined", failure, errno: null };
+}
+
+/** Several times what the wrapper has to tell. */
+const MAX_INFO_BYTES = 4096;
+
+/** What is in a pipe already. */
+function readNow(pipe: number): Uint8Array {
+  setNonblocking(pipe);
+  const bytes = allocate(MAX_INFO_BYTES);
+  return bytes.subarray(0, Math.max(0, readInto(pipe, bytes)));
 }

@@ -39,6 +39,8 @@ export class PlanDescriptors {
   /** For the child's descriptors 3, 4, 5 and so on. */
   readonly sources: readonly number[];
   readonly #messages = new Map<"report" | "info", number>();
+  /** Kept until the end: as long as that, no other thing can get the identity of one that was opened. */
+  readonly #paths: number[] = [];
 
   constructor(planned: readonly PlannedDescriptor[]) {
     const inOrder = [...planned].sort((a, b) => a.fd - b.fd);
@@ -53,6 +55,7 @@ export class PlanDescriptors {
     try {
       for (const descriptor of inOrder) {
         sources.push(moveUp(this.#open(descriptor), FIRST_FD + inOrder.length));
+        if (descriptor.type === "path") this.#paths.push(sources.at(-1)!);
       }
     } catch (error) {
       this.closeAll();
@@ -69,13 +72,18 @@ export class PlanDescriptors {
     return { report, info };
   }
 
-  /** To be called as soon as the child has its own, so that their end is the child's doing. */
+  /** To be called as soon as the child has its own, so that their end is the child's doing. Paths are not closed. */
   closeSources(): void {
-    this.sources.forEach(closeDescriptor);
+    for (const fd of this.sources) if (!this.#paths.includes(fd)) closeDescriptor(fd);
+  }
+
+  closePaths(): void {
+    this.#paths.splice(0).forEach(closeDescriptor);
   }
 
   closeAll(): void {
     this.closeSources();
+    this.closePaths();
     this.#messages.forEach(closeDescriptor);
     this.#messages.clear();
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type BubblewrapTool, parseFirstProcess, planBubblewrap } from "../../src/launch/bubblewrap.ts";
-import type { ConfinedCommand, LaunchPlan } from "../../src/launch/launch_plan.ts";
+import type { ConfinedCommand, LaunchPlan, PlannedMount } from "../../src/launch/launch_plan.ts";
 import type { FilePolicy, PathRule, Policy } from "../../src/launch/policy.ts";
 import { seccompProgram } from "../../src/launch/seccomp.ts";
 
@@ -41,7 +41,8 @@ function mounts(...args: Parameters<typeof plan>): string {
 }
 
 Deno.test("planBubblewrap() starts the stub through bubblewrap, and tells the process list nothing", () => {
-  const { descriptors, ...rest } = plan(files("read"));
+  const { descriptors, view, ...rest } = plan(files("read"));
+  assert.deepEqual(view, { base: "read", mounts: [] });
   assert.deepEqual(rest, {
     program: "/usr/bin/bwrap",
     argv: ["bwrap", "--args", "3", "--", "/dev/.launch", "/bin/prog", "zed", "-x", "a b"],
@@ -199,6 +200,52 @@ Deno.test("planBubblewrap() binds opened directories where it can, so that nothi
     { fd: 9, type: "path", path: "/ws/a/b" },
     { fd: 10, type: "path", path: "/ws/a" },
   ]);
+});
+
+Deno.test("planBubblewrap() tells what must have come of its mounts", () => {
+  const policy = files("read", [rule("write", "/ws"), rule("deny", "/ws/key", "file"), rule("deny", "/out")], {
+    pinned: ["/ws/a"],
+    missing: [
+      { path: "/ws/.git", placeholder: "directory", isHidden: false },
+      { path: "/ws/a/later", placeholder: "file", isHidden: true },
+    ],
+    links: [{ path: "/bin", target: "usr/bin" }],
+  });
+  const mount = (path: string, shows: PlannedMount["shows"], isWritable: boolean, id: string | null) => ({
+    path,
+    shows,
+    isWritable,
+    id,
+    isInHostDirectory: true,
+  });
+  assert.deepEqual(plan(policy).view, {
+    base: "read",
+    mounts: [
+      mount("/ws", "itself", true, "/ws"),
+      mount("/out", "empty", false, "/out"),
+      mount("/ws/key", "null", false, "/ws/key"),
+      mount("/ws/a", "itself", true, null),
+      mount("/ws/.git", "itself", false, null),
+      mount("/ws/a/later", "empty", false, null),
+    ],
+  });
+});
+
+Deno.test("planBubblewrap() knows which of its mounts lie in directories that are not the host's", () => {
+  const inHost = (policy: FilePolicy) =>
+    plan(policy).view!.mounts.map(({ path, isInHostDirectory }) => `${path} ${isInHostDirectory}`);
+  assert.deepEqual(inHost(files("hidden", [rule("write", "/a/b"), rule("read", "/a/b/c")])), [
+    "/a/b false",
+    "/a/b/c true",
+  ]);
+  assert.deepEqual(
+    inHost(files("read", [rule("deny", "/a"), rule("read", "/a/b"), rule("write", "/dev/kvm", "file")])),
+    [
+      "/a true",
+      "/a/b false",
+      "/dev/kvm false",
+    ],
+  );
 });
 
 Deno.test("planBubblewrap() refuses what bubblewrap would fail over", () => {

@@ -3,7 +3,7 @@ import { launchStub, parseStubReport, type StubOptions } from "../../src/launch/
 import { planStub } from "../../src/launch/landlock.ts";
 import type { LaunchPlan } from "../../src/launch/launch_plan.ts";
 import { networkFilter, seccompProgram } from "../../src/launch/seccomp.ts";
-import { ARCHITECTURE, IS_ROOT, runPlan, shell } from "./run_plan.ts";
+import { ARCHITECTURE, IS_ROOT, type RunOptions, runPlan, shell } from "./run_plan.ts";
 import { isMissing } from "./sandboxed.ts";
 
 const isLinux = Deno.build.os === "linux";
@@ -67,6 +67,14 @@ test("launchStub() binds the program to the filter it carries", async () => {
     seccomp,
   }));
   assert.deepEqual(run.stdout.replaceAll(/\s+/g, " ").trim(), "NoNewPrivs: 1 Seccomp: 2");
+});
+
+test("launchStub() that is to wait becomes the program when it is told to, and never if nobody is there", async () => {
+  const plan = stubPlan(["/bin/echo", "echo", "ran"], { awaitsGo: true });
+  assert.equal((await runPlan(plan, { onReady: "go" })).stdout, "ran\n");
+  const SIGPIPE = 13;
+  const { code, stdout } = await runPlan(plan, { onReady: "hangUp" });
+  assert.deepEqual([code, stdout], [-SIGPIPE, ""]);
 });
 
 const LISTENING = {
@@ -139,7 +147,7 @@ Deno.test({
   async fn() {
     const root = await Deno.makeTempDir();
     try {
-      const run = async (argv: string[], options: Partial<StubOptions> = {}) => {
+      const run = async (argv: string[], options: Partial<StubOptions> = {}, more: RunOptions = {}) => {
         const file = `${root}/stub`;
         const bytes = launchStub({ architecture: OTHER, reportDescriptor: 3, closeOnExec: [4], ...options });
         await Deno.writeFile(file, bytes, { mode: 0o755 });
@@ -150,8 +158,12 @@ Deno.test({
           cwd: "/",
           descriptors: [{ fd: 3, type: "report" }],
           blockedSignals: [],
-        });
+        }, more);
       };
+      const waiting = (onReady: RunOptions["onReady"]) =>
+        run(["/bin/echo", "echo", "ran"], { awaitsGo: true }, { onReady });
+      assert.equal((await waiting("go")).stdout, "ran\n");
+      assert.equal((await waiting("hangUp")).stdout, "");
       assert.deepEqual(await run(["/bin/sh", "zed", "-c", 'echo "$0|$1|$GREETING"; exit 7', "a", "b c"]), {
         code: 7,
         stdout: "a|b c|hello\n",

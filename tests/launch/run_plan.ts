@@ -1,5 +1,6 @@
 /**
- * Carries launch plans out for tests: real descriptors, a real session, the real order of things, in few lines.
+ * Carries launch plans out for tests: real descriptors, a real session, the real order of things, in few lines. Nobody
+ * looks at the sandbox before the command is let go on: that is tested where the server does it.
  */
 
 import assert from "node:assert/strict";
@@ -8,10 +9,10 @@ import { toByteString } from "../../src/os/byte_string.ts";
 import { O_PATH, openWithoutLinks } from "../../src/os/file_calls.ts";
 import { addressOf, allocate, cString, cStringArray, libc, whilePinned } from "../../src/os/libc.ts";
 import { openTerminal } from "../../src/os/pty.ts";
-import { openSocketPair } from "../../src/os/socket_message.ts";
+import { openSocketPair, sendByte } from "../../src/os/socket_message.ts";
 import type { LandlockHost, LandlockRuleset } from "../../src/launch/landlock.ts";
 import type { ConfinedCommand, LaunchPlan, PlannedDescriptor } from "../../src/launch/launch_plan.ts";
-import { parseStubReport, type StubReport } from "../../src/launch/launch_stub.ts";
+import { parseStubReport, READY, type StubReport } from "../../src/launch/launch_stub.ts";
 import { parseFirstProcess } from "../../src/launch/bubblewrap.ts";
 import type { Architecture } from "../../src/launch/syscalls.ts";
 
@@ -40,6 +41,8 @@ export interface Run {
 export interface RunOptions {
   readonly terminal?: boolean;
   readonly stdin?: "open";
+  /** What a stub hears that is ready and waits: by default that it may go on, if the plan has it wait. */
+  readonly onReady?: "go" | "hangUp" | undefined;
   /** Called when nothing of it runs any more. */
   readonly ended?: () => void;
 }
@@ -118,7 +121,7 @@ export async function startPlan(plan: LaunchPlan, options: RunOptions = {}): Pro
     : new Collected(terminal.master, { slave: terminal.slave });
   if (terminal !== null) closeDescriptor(stdout.readEnd);
   const errors = new Collected(stderr.readEnd);
-  const reported = new Collected(report.ours, { isSocket: true });
+  const reported = new Collected(report.ours, { isSocket: true, onReady: options.onReady ?? (plan.view && "go") });
   const informed = new Collected(info.readEnd);
   const inputFd = terminal?.master ?? stdin?.writeEnd;
   let isInputOpen = inputFd !== undefined && terminal === null;
@@ -239,17 +242,25 @@ function makeRuleset({ handledFileAccess, handledNetworkAccess, scoped, rules }:
   return ruleset;
 }
 
+interface CollectedOptions {
+  readonly slave?: number | null;
+  readonly isSocket?: boolean;
+  readonly onReady?: RunOptions["onReady"];
+}
+
 /** Everything a descriptor delivers until its end. */
 class Collected {
   readonly #done: Promise<void>;
   #bytes = new Uint8Array();
   #isDone = false;
   #wake: (() => void)[] = [];
+  readonly #onReady: RunOptions["onReady"];
   #slave: number | null;
   #file: Deno.FsFile | null = null;
 
   /** A terminal's master has no end while somebody, be it us, holds the slave. */
-  constructor(fd: number, { slave = null, isSocket = false }: { slave?: number | null; isSocket?: boolean } = {}) {
+  constructor(fd: number, { slave = null, isSocket = false, onReady }: CollectedOptions = {}) {
+    this.#onReady = onReady;
     this.#slave = slave;
     this.#done = isSocket ? this.#readSocket(fd) : slave === null ? this.#readPipe(fd) : this.#readTerminal(fd);
   }
@@ -292,6 +303,9 @@ class Collected {
     const buffer = allocate(64);
     for (let count = -1; count !== 0;) {
       count = libc().read(fd, buffer, 64n);
+      const isReady = count > 0 && this.#bytes.length === 0 && buffer[0] === READY;
+      if (isReady && this.#onReady === "go") sendByte(fd);
+      if (isReady && this.#onReady === "hangUp") break;
       if (count > 0) this.#add(buffer.slice(0, count));
       else if (count < 0) await new Promise((resolve) => setTimeout(resolve, 1));
     }

@@ -5,10 +5,10 @@
 import assert from "node:assert/strict";
 import type { BubblewrapTool } from "../../src/launch/bubblewrap.ts";
 import { type PreparedLaunch, prepareLaunch } from "../../src/launch/confine.ts";
-import { DenoHostTree } from "../../src/launch/deno_host_tree.ts";
 import { compileGlob } from "../../src/launch/glob_pattern.ts";
 import { scanGlobs } from "../../src/launch/glob_scan.ts";
 import type { ConfinedCommand } from "../../src/launch/launch_plan.ts";
+import { OsHostTree } from "../../src/launch/os_host_tree.ts";
 import { RealPlaceholderFiles } from "../../src/launch/placeholder_files.ts";
 import type { Policy } from "../../src/launch/policy.ts";
 import type { PolicyEntry } from "../../src/launch/policy_entries.ts";
@@ -72,7 +72,7 @@ export interface PolicyOptions {
 export class Box {
   readonly root: string;
   readonly tool: BubblewrapTool;
-  readonly tree = new DenoHostTree();
+  readonly tree = new OsHostTree();
 
   constructor(root: string, tool: BubblewrapTool) {
     this.root = root;

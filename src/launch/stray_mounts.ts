@@ -1,0 +1,88 @@
+/**
+ * Whether a sandbox has only the mounts that were planned for it.
+ *
+ * bubblewrap follows paths while it mounts, also through directories that somebody else may write to. Who swaps a link in
+ * at the right moments can have something mounted that was never granted, or in a place where nothing was planned. So
+ * every mount of a finished sandbox must be explained: by the plan, as a copy of one of the host's in its own place, or
+ * as one of the few that bubblewrap makes for itself. What a mount of the plan shows is looked at elsewhere.
+ *
+ * Pure: tables in, the first stray mount out.
+ */
+
+import type { MountEntry } from "../os/mount_table.ts";
+import { SETTINGS_OF_ROOT } from "./bubblewrap.ts";
+import { isWithin } from "./host_tree.ts";
+import type { PlannedMount, PlannedView } from "./launch_plan.ts";
+
+/** What bubblewrap makes anew, so that it holds nothing of the host's. */
+const OWN_TYPES = ["tmpfs", "proc", "devpts", "mqueue"];
+
+/** What bubblewrap puts into the `/dev` that it makes. */
+const DEVICES = ["null", "zero", "full", "random", "urandom", "tty"].map((name) => `/dev/${name}`);
+/** The command's own terminal. */
+const CONSOLE = "/dev/console";
+
+/** The mounts that the server itself sees, which a sandbox has copies of. */
+export class HostMounts {
+  readonly devices: ReadonlySet<string>;
+  /** What each lies on. */
+  readonly #parents = new Map<string, string[]>();
+
+  constructor(table: readonly MountEntry[]) {
+    this.devices = new Set(table.map(({ device }) => device));
+    const byId = new Map(table.map((mount) => [mount.id, mount]));
+    for (const { key, parentId } of table) {
+      const parents = this.#parents.get(key) ?? [];
+      parents.push(byId.get(parentId)?.key ?? "");
+      this.#parents.set(key, parents);
+    }
+  }
+
+  has({ key }: MountEntry): boolean {
+    return this.#parents.has(key);
+  }
+
+  /** Whether one lies on the other like that. */
+  hasPair(mount: MountEntry, parent: MountEntry): boolean {
+    return this.#parents.get(mount.key)?.includes(parent.key) === true;
+  }
+}
+
+export interface StrayMountContext {
+  readonly host: HostMounts;
+  readonly base: PlannedView["base"];
+  /** By the numbers that they have in the table. */
+  readonly planned: ReadonlyMap<number, PlannedMount>;
+}
+
+/** The first mount of a sandbox that nothing explains; null when there is none. */
+export function findStrayMount(table: readonly MountEntry[], context: StrayMountContext): MountEntry | null {
+  const byId = new Map(table.map((mount) => [mount.id, mount]));
+  return table.find((mount) => !isExplained(mount, byId.get(mount.parentId), context)) ?? null;
+}
+
+function isExplained(mount: MountEntry, parent: MountEntry | undefined, context: StrayMountContext): boolean {
+  const { host, base, planned } = context;
+  const plan = planned.get(mount.id);
+  if (plan !== undefined) return plan.isWritable || mount.isReadOnly;
+  if (parent === undefined) {
+    if (mount.point !== "/") return false;
+    return base === "hidden" ? isOwnOf(mount, host) : host.has(mount) && (base === "write" || mount.isReadOnly);
+  }
+  // A copy lies on the copy of what it lies on outside. Another one of the same on top of it is none.
+  if (host.hasPair(mount, parent) || isOwnOf(mount, host)) return true;
+  const under = planned.get(parent.id);
+  if (under !== undefined) return under.shows === "itself" && isWithin(mount.point, under.path) && host.has(mount);
+  if (parent.point === "/dev" && isOwnOf(parent, host)) {
+    return DEVICES.includes(mount.point) || (mount.point === CONSOLE && mount.type === "devpts");
+  }
+  return isSetting(mount);
+}
+
+function isOwnOf({ device, type }: MountEntry, host: HostMounts): boolean {
+  return OWN_TYPES.includes(type) && !host.devices.has(device);
+}
+
+function isSetting({ point, root, type, isReadOnly }: MountEntry): boolean {
+  return isReadOnly && type === "proc" && SETTINGS_OF_ROOT.includes(point) && point === `/proc${root}`;
+}
