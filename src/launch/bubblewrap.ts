@@ -20,7 +20,7 @@ import {
   type PlannedMount,
   WRAPPER_BLOCKED_SIGNALS,
 } from "./launch_plan.ts";
-import { launchStub } from "./launch_stub.ts";
+import { CLOSING_CAPABILITIES, launchStub } from "./launch_stub.ts";
 import { accessTo, type FilePolicy, type MissingPath, type PathRule, type Policy } from "./policy.ts";
 import { networkFilter, seccompProgram } from "./seccomp.ts";
 import type { Architecture } from "./syscalls.ts";
@@ -82,11 +82,11 @@ export function planBubblewrap(
   policy: Policy & { readonly files: FilePolicy },
   options: BubblewrapPlanOptions,
 ): LaunchPlan {
-  const { tool, architecture, isRoot } = options;
+  const { tool, isRoot } = options;
   // In the sandbox's first process, where the stub never runs, this filter is alone and has no listener: it refuses just
   // the same. The command is bound by the stub's filter as well, whose answer then counts.
   const isWatched = options.reportsDenials === true && policy.network === "restricted";
-  const { filter, stub } = programsFor(architecture, policy.network, isWatched);
+  const { filter, stub } = programsFor(options, policy.network, isWatched);
   const mounts = new MountArguments(policy.files, { bindsDescriptors: tool.bindsDescriptors, isRoot });
   const args = [
     "--die-with-parent",
@@ -102,6 +102,9 @@ export function planBubblewrap(
     STUB_PATH,
     "--cap-drop",
     "ALL",
+    // For the stub alone. As another user it has left the namespace that the mounts belong to: bubblewrap is root in that
+    // one, for the sake of the terminals, and makes a second one in which the user is itself again.
+    ...(isRoot ? Object.keys(CLOSING_CAPABILITIES).flatMap((name) => ["--cap-add", name]) : []),
     "--seccomp",
     String(SECCOMP_FD),
     "--info-fd",
@@ -146,14 +149,24 @@ interface Programs {
 const programs = new Map<string, Programs>();
 
 /** Always the same bytes, so they are made once. */
-function programsFor(architecture: Architecture, network: Policy["network"], isWatched: boolean): Programs {
-  const key = [architecture, network, isWatched].join();
+function programsFor(
+  { architecture, isRoot }: BubblewrapPlanOptions,
+  network: Policy["network"],
+  isWatched: boolean,
+): Programs {
+  const key = [architecture, isRoot, network, isWatched].join();
   const made = programs.get(key) ?? {
-    filter: seccompProgram({ architecture, network, networkRefusal: isWatched ? "notify" : "errno" }),
+    filter: seccompProgram({
+      architecture,
+      network,
+      networkRefusal: isWatched ? "notify" : "errno",
+      letsMountsBeClosed: isRoot,
+    }),
     stub: launchStub({
       architecture,
       reportDescriptor: REPORT_FD,
       awaitsGo: true,
+      closesMounts: isRoot,
       closeOnExec: [ARGS_FD, SECCOMP_FD, STUB_FD, INFO_FD],
       ...(!isWatched ? {} : {
         seccomp: networkFilter(architecture, "errno"),

@@ -8,6 +8,8 @@
  * - It reports over a descriptor that the sandbox stands, and whether the command could be executed. A wrapper that
  *   failed to set up says neither, so its failure is never taken for the command's.
  * - It waits, when asked to, until the server has looked at the sandbox from outside and lets it go on.
+ * - It cuts the sandbox's mounts off from the host's, which the wrapper leaves open for what is mounted later, and gives
+ *   up the capabilities that it was left for that.
  * - It gives the command any `argv[0]`, which older bubblewrap cannot.
  * - It takes the network away with a filter that has a listener, and sends the listener along with its report: the server
  *   then answers the calls that the filter refuses, and so knows of them. The kernel closes the stub's own listener when it
@@ -20,6 +22,7 @@
  */
 
 import { createEmitter, type Emitter, FAILURE_REPORT_BYTES } from "./machine_code.ts";
+import { CLOSE_MOUNTS } from "./seccomp.ts";
 import { type Architecture, type SyscallName, syscallNumber } from "./syscalls.ts";
 
 export interface StubOptions {
@@ -37,6 +40,11 @@ export interface StubOptions {
    * it, because some capabilities pass by what is restricted below (CAP_PERFMON reads any process's environment).
    */
   readonly dropCapabilities?: "required" | "ifPossible";
+  /**
+   * Cut off all mounts from the host's. For a stub that has been given `CLOSING_CAPABILITIES` in a namespace of its own, and
+   * keeps none. Where the system does not let it, mounts stay as they are.
+   */
+  readonly closesMounts?: boolean;
   /** A Landlock ruleset to be bound by. The descriptor is closed for the command. */
   readonly landlockDescriptor?: number;
   /** A filter to be bound by, as `seccompProgram` makes it. */
@@ -69,6 +77,12 @@ export const READY = 0x52; // "R"
 /** How the stub ends when it could not become the program; also the shell's number for that. */
 const EXIT_NOT_EXECUTED = 126;
 
+/** What `closesMounts` needs: the first to do it, the second so that nobody after it can. */
+export const CLOSING_CAPABILITIES = { CAP_SYS_ADMIN: 21, CAP_SETPCAP: 8 } as const;
+
+/** `_LINUX_CAPABILITY_VERSION_3`: two words for each set. */
+const CAPABILITY_VERSION = 0x20080522;
+
 const SIG_SETMASK = 2;
 const F_SETFD = 2;
 const FD_CLOEXEC = 1;
@@ -77,6 +91,7 @@ const PR_SET_SECUREBITS = 28;
 const SECUREBITS_NO_PRIVILEGED_ROOT = 0xef;
 const PR_CAP_AMBIENT = 47;
 const PR_CAP_AMBIENT_CLEAR_ALL = 4;
+const PR_CAPBSET_DROP = 24;
 const PR_SET_NO_NEW_PRIVS = 38;
 const SECCOMP_SET_MODE_FILTER = 1;
 /** A listener, and one whose work is undone only by a signal that kills: others would make programs see EINTR. */
@@ -117,6 +132,13 @@ function assemble(options: StubOptions, dataAddress: number): Uint8Array<ArrayBu
     call("prctl", PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     call("prctl", PR_SET_SECUREBITS, SECUREBITS_NO_PRIVILEGED_ROOT, 0, 0, 0);
     if (options.dropCapabilities === "required") orFail("C");
+  }
+  if (options.closesMounts === true) {
+    call("mount", 0, data.rootPath, 0, CLOSE_MOUNTS, 0);
+    for (const capability of Object.values(CLOSING_CAPABILITIES)) call("prctl", PR_CAPBSET_DROP, capability, 0, 0, 0);
+    call("prctl", PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    call("capset", data.capabilityHeader, data.capabilities);
+    orFail("C");
   }
   if (landlockDescriptor !== undefined || options.seccomp !== undefined) {
     call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -180,7 +202,8 @@ function numberOf(name: SyscallName, architecture: Architecture): number {
 
 // ---------------------------------------------------------------- constants the code points at
 
-// The kernel's structures, in bytes: `sock_fprog`, `msghdr`, `iovec`, and a `cmsghdr` with one descriptor, padded.
+// The kernel's structures, in bytes: two of `__user_cap_data_struct`, `sock_fprog`, `msghdr`, `iovec`, and a `cmsghdr` with one descriptor, padded.
+const CAPABILITIES_BYTES = 24;
 const FILTER_HEADER_BYTES = 16;
 const MESSAGE_BYTES = 56;
 const VECTOR_BYTES = 16;
@@ -191,7 +214,11 @@ const CONTROL_BYTES = CONTROL_HEADER_BYTES + 8;
 function dataLayout({ seccomp, listening }: StubOptions, dataAddress: number) {
   const signalSet = dataAddress;
   const ready = signalSet + SIGNAL_SET_BYTES;
-  const filterHeader = ready + 8;
+  const rootPath = ready + 8;
+  const capabilityHeader = rootPath + 8;
+  // All of them zero: nothing effective, permitted or inheritable.
+  const capabilities = capabilityHeader + 8;
+  const filterHeader = capabilities + CAPABILITIES_BYTES;
   const filter = filterHeader + FILTER_HEADER_BYTES;
   const listeningHeader = filter + (seccomp?.length ?? 0);
   const message = listeningHeader + FILTER_HEADER_BYTES;
@@ -200,7 +227,8 @@ function dataLayout({ seccomp, listening }: StubOptions, dataAddress: number) {
   const listeningFilter = control + CONTROL_BYTES;
   // Without a listener its part is left out.
   const end = listening === undefined ? listeningHeader : listeningFilter + listening.seccomp.length;
-  return { signalSet, ready, filterHeader, filter, listeningHeader, message, vector, control, listeningFilter, end };
+  const own = { signalSet, ready, rootPath, capabilityHeader, capabilities };
+  return { ...own, filterHeader, filter, listeningHeader, message, vector, control, listeningFilter, end };
 }
 
 function dataOf(options: StubOptions, dataAddress: number): Uint8Array<ArrayBuffer> {
@@ -218,6 +246,8 @@ function dataOf(options: StubOptions, dataAddress: number): Uint8Array<ArrayBuff
   const set = blockedSignals.reduce((bits, signal) => bits | (1n << BigInt(signal - 1)), 0n);
   view.setBigUint64(at(layout.signalSet), set, true);
   view.setUint8(at(layout.ready), READY);
+  view.setUint8(at(layout.rootPath), "/".charCodeAt(0));
+  view.setUint32(at(layout.capabilityHeader), CAPABILITY_VERSION, true);
   if (seccomp !== undefined) setFilter(layout.filterHeader, layout.filter, seccomp);
   if (listening !== undefined) {
     setFilter(layout.listeningHeader, layout.listeningFilter, listening.seccomp);

@@ -24,6 +24,11 @@ export interface SeccompOptions {
    * processes, and limits and priorities of other processes.
    */
   readonly withoutNamespaces?: boolean;
+  /**
+   * Let the mounts of the process's namespace be cut off from the host's, which the launch stub does, and for which
+   * whoever else tries has no capability. There is no other mounting.
+   */
+  readonly letsMountsBeClosed?: boolean;
 }
 
 /**
@@ -149,6 +154,9 @@ const SOCKET_FAMILY = 0x8900;
 
 const CLONE_NEWUSER = 0x10000000;
 
+/** The flags of the one call to `mount` by which all mounts neither get nor give what is mounted elsewhere. */
+export const CLOSE_MOUNTS = 0x4000 | 0x40000; // MS_REC, MS_PRIVATE
+
 const AF_UNIX = 1;
 const SOCK_STREAM = 1;
 const SOCK_SEQPACKET = 5;
@@ -201,8 +209,12 @@ export function seccompProgram(options: SeccompOptions): Uint8Array<ArrayBuffer>
   const isAlone = options.withoutNamespaces === true;
 
   const program = ownCallsOnly(architecture);
-  const refused = [...ALWAYS_REFUSED, ...(isAlone ? [...METADATA_CALLS, ...SHARED_OBJECT_CALLS] : [])];
+  const { letsMountsBeClosed = false } = options;
+  const always = letsMountsBeClosed ? ALWAYS_REFUSED.filter((name) => name !== "mount") : ALWAYS_REFUSED;
+  const refused = [...always, ...(isAlone ? [...METADATA_CALLS, ...SHARED_OBJECT_CALLS] : [])];
   for (const name of refused) program.push(...onCall(name, architecture, [refuse(EPERM)]));
+
+  if (letsMountsBeClosed) program.push(...onCall("mount", architecture, ONLY_CLOSING_MOUNTS));
 
   // Its flags lie in memory, where a filter cannot look. Programs fall back to clone, as on a kernel without it.
   program.push(...onCall("clone3", architecture, [refuse(ENOSYS)]));
@@ -296,6 +308,15 @@ const NO_REQUESTS_TO_FILES: readonly Instruction[] = [
   jump(JUMP_EQUAL, TERMINAL_FAMILY, 2, 0),
   jump(JUMP_EQUAL, SOCKET_FAMILY, 1, 0),
   refuse(ENOTTY),
+];
+
+const ONLY_CLOSING_MOUNTS: readonly Instruction[] = [
+  plain(LOAD_WORD, argumentOffset(3)),
+  jump(JUMP_EQUAL, CLOSE_MOUNTS, 1, 0),
+  refuse(EPERM),
+  plain(LOAD_WORD, argumentOffset(3) + 4),
+  jump(JUMP_EQUAL, 0, 1, 0),
+  refuse(EPERM),
 ];
 
 /** Runs `body` for one call, then goes on with the call's number loaded again. Empty where there is no such call. */

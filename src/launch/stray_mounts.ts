@@ -53,30 +53,65 @@ export interface StrayMountContext {
   readonly base: PlannedView["base"];
   /** By the numbers that they have in the table. */
   readonly planned: ReadonlyMap<number, PlannedMount>;
+  /** Whether the path of a mount leads to it: it may be covered, or lie where this user has no way to. */
+  isReachable(mount: MountEntry): boolean;
 }
 
 /** The first mount of a sandbox that nothing explains; null when there is none. */
 export function findStrayMount(table: readonly MountEntry[], context: StrayMountContext): MountEntry | null {
-  const byId = new Map(table.map((mount) => [mount.id, mount]));
-  return table.find((mount) => !isExplained(mount, byId.get(mount.parentId), context)) ?? null;
+  return new Sandbox(table, context).stray;
 }
 
-function isExplained(mount: MountEntry, parent: MountEntry | undefined, context: StrayMountContext): boolean {
-  const { host, base, planned } = context;
-  const plan = planned.get(mount.id);
-  if (plan !== undefined) return plan.isWritable || mount.isReadOnly;
-  if (parent === undefined) {
-    if (mount.point !== "/") return false;
-    return base === "hidden" ? isOwnOf(mount, host) : host.has(mount) && (base === "write" || mount.isReadOnly);
+class Sandbox {
+  readonly #table: readonly MountEntry[];
+  readonly #byId: ReadonlyMap<number, MountEntry>;
+  readonly #context: StrayMountContext;
+
+  constructor(table: readonly MountEntry[], context: StrayMountContext) {
+    this.#table = table;
+    this.#byId = new Map(table.map((mount) => [mount.id, mount]));
+    this.#context = context;
   }
-  // A copy lies on the copy of what it lies on outside. Another one of the same on top of it is none.
-  if (host.hasPair(mount, parent) || isOwnOf(mount, host)) return true;
-  const under = planned.get(parent.id);
-  if (under !== undefined) return under.shows === "itself" && isWithin(mount.point, under.path) && host.has(mount);
-  if (parent.point === "/dev" && isOwnOf(parent, host)) {
-    return DEVICES.includes(mount.point) || (mount.point === CONSOLE && mount.type === "devpts");
+
+  get stray(): MountEntry | null {
+    return this.#table.find((mount) => !this.#isExplained(mount)) ?? null;
   }
-  return isSetting(mount);
+
+  #isExplained(mount: MountEntry): boolean {
+    const { host, base, planned } = this.#context;
+    const plan = planned.get(mount.id);
+    if (plan !== undefined) return plan.isWritable || mount.isReadOnly;
+    const parent = this.#byId.get(mount.parentId);
+    if (parent === undefined) {
+      if (mount.point !== "/") return false;
+      const isRight = base === "hidden" ? isOwnOf(mount, host) : host.has(mount);
+      return isRight && (base !== "read" || mount.isReadOnly);
+    }
+    // A copy lies on the copy of what it lies on outside. Another one of the same on top of it is none.
+    if (host.hasPair(mount, parent)) return this.#isClosed(mount, parent);
+    const under = planned.get(parent.id);
+    if (under !== undefined && under.shows === "itself" && host.has(mount) && isWithin(mount.point, under.path)) {
+      return this.#isClosed(mount, parent);
+    }
+    if (isOwnOf(mount, host)) return true;
+    if (under === undefined && parent.point === "/dev" && isOwnOf(parent, host)) {
+      return DEVICES.includes(mount.point) || (mount.point === CONSOLE && mount.type === "devpts");
+    }
+    return under === undefined && isSetting(mount);
+  }
+
+  /** Whether a copy is as read-only as it has to be. bubblewrap leaves those as they are that it cannot reach itself. */
+  #isClosed(copy: MountEntry, parent: MountEntry): boolean {
+    return copy.isReadOnly || this.#isGranted(parent) || !this.#context.isReachable(copy);
+  }
+
+  /** Whether what the host has mounted on this one may be written to. */
+  #isGranted(mount: MountEntry): boolean {
+    const plan = this.#context.planned.get(mount.id);
+    if (plan !== undefined) return plan.isWritable;
+    const parent = this.#byId.get(mount.parentId);
+    return parent === undefined ? this.#context.base === "write" : this.#isGranted(parent);
+  }
 }
 
 function isOwnOf({ device, type }: MountEntry, host: HostMounts): boolean {

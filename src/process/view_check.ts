@@ -56,21 +56,22 @@ export class ViewCheck {
     const root = openPath(`/proc/${pid}/root`, O_PATH | O_DIRECTORY);
     if (root < 0) return "it cannot be looked at from outside";
     const inside = new Directories(root, "");
-    const planned = new Map<number, PlannedMount>();
     try {
+      const planned = new Map<number, PlannedMount>();
       for (const expected of this.#expected) {
         const found = find(expected, inside);
         if (typeof found === "string") return found;
         if (planned.has(found.mountId)) return `${expected.mount.path} is not mounted`;
         planned.set(found.mountId, expected.mount);
       }
+      if (table === null || host === null) return "its mounts cannot be listed";
+      const isReachable = ({ id, point }: MountEntry): boolean => inside.mountAt(point) === id;
+      const stray = findStrayMount(table, { host, base: this.#base, planned, isReachable });
+      return stray === null ? null : `something is mounted on ${stray.point} that should not be`;
     } finally {
       inside.close();
       closeDescriptor(root);
     }
-    if (table === null || host === null) return "its mounts cannot be listed";
-    const stray = findStrayMount(table, { host, base: this.#base, planned });
-    return stray === null ? null : `something is mounted on ${stray.point} that should not be`;
   }
 }
 
@@ -121,6 +122,13 @@ class Directories {
     const opened = this.#open(`${this.#prefix}${path.slice(1)}` || ".");
     this.#opened.set(path, opened);
     return opened;
+  }
+
+  /** The number of the mount that a path leads to; null when it leads nowhere. */
+  mountAt(path: string): number | null {
+    const directory = this.open(parentOf(path));
+    const found = typeof directory === "number" ? directory : statMountedAt(directory.fd, toByteString(nameOf(path)));
+    return typeof found === "number" ? null : found.mountId;
   }
 
   #open(path: string): { readonly fd: number; readonly identity: string } | number {

@@ -95,6 +95,17 @@ Deno.test("planBubblewrap() gives all arguments in this order", () => {
   ]);
 });
 
+Deno.test("planBubblewrap() leaves root's stub the capabilities to cut off its mounts, and nobody else's any", () => {
+  const argsFor = (isRoot: boolean) => {
+    const options = { tool: TOOL, architecture: "x86_64", isRoot } as const;
+    const [args] = planBubblewrap(COMMAND, { files: files("read"), network: "enabled" }, options).descriptors;
+    assert.ok(args?.type === "bytes");
+    return new TextDecoder().decode(args.bytes).replaceAll("\0", " ");
+  };
+  assert.match(argsFor(true), / --cap-drop ALL --cap-add CAP_SYS_ADMIN --cap-add CAP_SETPCAP --seccomp /);
+  assert.match(argsFor(false), / --cap-drop ALL --seccomp /);
+});
+
 Deno.test("planBubblewrap() takes the kernel's settings from root, directly after its own /proc", () => {
   const options = { tool: TOOL, architecture: "x86_64", isRoot: true } as const;
   const { descriptors } = planBubblewrap(COMMAND, { files: files("read"), network: "restricted" }, options);

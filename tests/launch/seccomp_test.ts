@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { networkFilter, seccompProgram } from "../../src/launch/seccomp.ts";
+import { CLOSE_MOUNTS, networkFilter, seccompProgram } from "../../src/launch/seccomp.ts";
 import { type Architecture, type SyscallName, syscallNumber } from "../../src/launch/syscalls.ts";
 
 /** What the kernel shows a filter of one call. */
@@ -147,6 +147,29 @@ Deno.test("seccompProgram() answers every call as the table says, on both archit
         const expected = network === "restricted" ? restricted : enabled;
         assert.equal(evaluate(program, call), expected, `${architecture} ${network} ${name}(${args})`);
       }
+    }
+  }
+});
+
+Deno.test("seccompProgram() lets mounts be cut off where it is told to, by one exact call and no other", () => {
+  for (const [architecture, audit] of ARCHITECTURES) {
+    const mount = (flags: bigint, letsMountsBeClosed: boolean) => {
+      const program = seccompProgram({ architecture, network: "restricted", letsMountsBeClosed });
+      const args = [0n, 0n, 0n, flags];
+      return evaluate(program, { architecture: audit, number: syscallNumber("mount", architecture)!, args });
+    };
+    const closing = BigInt(CLOSE_MOUNTS);
+    assert.equal(mount(closing, true), ALLOW);
+    assert.equal(mount(closing, false), EPERM);
+    const MS_REC_SHARED = 0x104000n;
+    for (const flags of [0n, 0x1000n, MS_REC_SHARED, closing | 1n, closing | (1n << 32n), closing & ~0x4000n]) {
+      assert.equal(mount(flags, true), EPERM, flags.toString(16));
+    }
+    // Whatever comes after it in the program is answered as before.
+    const program = seccompProgram({ architecture, network: "restricted", letsMountsBeClosed: true });
+    for (const [name, args, restricted] of CASES.filter(([name]) => name !== "mount")) {
+      const call = { architecture: audit, number: syscallNumber(name, architecture)!, args: args.map(BigInt) };
+      assert.equal(evaluate(program, call), restricted, `${architecture} ${name}(${args})`);
     }
   }
 });

@@ -37,6 +37,9 @@ const USUAL = `
   27 25 0:8 /sys /proc/sys ro - proc
 `;
 
+/** The lower one on `/dev/shm`, which bubblewrap does not see either. */
+const COVERED = 13;
+
 const mount = (path: string, isWritable = false, shows: PlannedMount["shows"] = "itself"): PlannedMount => ({
   path,
   shows,
@@ -49,8 +52,10 @@ function stray(
   lines: string,
   planned: [id: number, mount: PlannedMount][] = [],
   base: "hidden" | "read" | "write" = "read",
+  isReachable = ({ id }: MountEntry) => id !== COVERED,
 ) {
-  return findStrayMount(table(lines), { host: HOST, base, planned: new Map(planned) })?.id ?? null;
+  return findStrayMount(table(lines), { host: HOST, base, planned: new Map(planned), isReachable })
+    ?.id ?? null;
 }
 
 Deno.test("findStrayMount() finds nothing in a usual sandbox", () => {
@@ -79,6 +84,13 @@ Deno.test("findStrayMount() finds a root that is not the planned one", () => {
   assert.equal(stray(USUAL, [], "hidden"), 11);
   assert.equal(stray("11 0 0:40 / / ro - tmpfs", [], "hidden"), null);
   assert.equal(stray("11 0 0:7 / / ro - tmpfs", [], "hidden"), 11);
+});
+
+Deno.test("findStrayMount() finds a copy that can be written to where nothing is granted, unless it is out of reach", () => {
+  const open = USUAL.replace("/sub /data/more ro", "/sub /data/more rw");
+  assert.equal(stray(open), 17);
+  assert.equal(stray(open, [], "read", () => false), null);
+  assert.equal(stray(open.replace("/ / ro,nosuid", "/ / rw,nosuid"), [], "write"), null);
 });
 
 Deno.test("findStrayMount() finds what lies somewhere without a reason", () => {
