@@ -6,8 +6,10 @@
 import assert from "node:assert/strict";
 import { closeDescriptor, openPipe, setNonblocking } from "../../src/os/descriptor.ts";
 import { toByteString } from "../../src/os/byte_string.ts";
+import { sharedChildLimits } from "../../src/os/child_limits.ts";
 import { O_PATH, openWithoutLinks } from "../../src/os/file_calls.ts";
 import { addressOf, allocate, cString, cStringArray, libc, whilePinned } from "../../src/os/libc.ts";
+import { MarkSeries } from "../../src/os/process_mark.ts";
 import { openTerminal } from "../../src/os/pty.ts";
 import { openSocketPair, sendByte } from "../../src/os/socket_message.ts";
 import type { LandlockHost, LandlockRuleset } from "../../src/launch/landlock.ts";
@@ -54,6 +56,16 @@ export function shell(script: string, cwd = "/", env: Record<string, string> = {
 
 export async function runPlan(plan: LaunchPlan, options: RunOptions = {}): Promise<FinishedRun> {
   return await (await startPlan(plan, options)).finished();
+}
+
+let mark: bigint | undefined;
+
+/**
+ * Servers that other test files run are in this same process. To them a child without a mark that leads a session could be
+ * what one of theirs has left behind, and would be ended with it.
+ */
+function ownMark(): bigint {
+  return mark ??= new MarkSeries().mark(1);
 }
 
 /** No descriptor of a plan is higher: sources are moved above it, so that none is overwritten before it is copied. */
@@ -107,14 +119,19 @@ export async function startPlan(plan: LaunchPlan, options: RunOptions = {}): Pro
   const argv = cStringArray(plan.argv);
   const env = cStringArray(Object.entries(plan.env).map(([name, value]) => `${name}=${value}`));
   const buffers = [pidBytes, cString(plan.program), actions, attributes, argv, env] as const;
+  const mark = ownMark();
+  const limits = sharedChildLimits();
+  limits.startBegins(ABOVE_ALL_TARGETS);
+  limits.inheritMark(mark);
   const errno = await whilePinned(buffers, () => c.posix_spawn(...buffers));
+  const pid = new DataView(pidBytes.buffer).getInt32(0, true);
+  limits.startEnded(errno === 0 ? { pid, mark } : null);
   c.posix_spawn_file_actions_destroy(actions);
   copies.close();
   for (const fd of [report.theirs, info.writeEnd, stdout.writeEnd, stderr.writeEnd, stdin?.readEnd]) {
     if (fd !== undefined) closeDescriptor(fd);
   }
   check(errno);
-  const pid = new DataView(pidBytes.buffer).getInt32(0, true);
 
   const output = terminal === null
     ? new Collected(stdout.readEnd)
