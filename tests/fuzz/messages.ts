@@ -4,7 +4,9 @@
  */
 
 import assert from "node:assert/strict";
+import { concatBytes } from "../../src/bytes.ts";
 import { OPCODE } from "../../src/transport/websocket_frames.ts";
+import { residentMb } from "../support/proc.ts";
 import { Random } from "../support/random.ts";
 import { clientFrame, RawWebSocket } from "../support/raw_websocket.ts";
 import { TestServer } from "../support/test_server.ts";
@@ -75,7 +77,9 @@ async function runBatch(socket: RawWebSocket, generator: MessageGenerator, rando
     } else frames.push(clientFrame(opcode, payload));
   }
   frames.push(clientFrame(OPCODE.text, new TextEncoder().encode('{"id":"last","method":"environment/status"}')));
-  const writing = socket.write(concat(frames)).catch(() => {/* The server ended the connection: counted below. */});
+  const writing = socket.write(concatBytes(frames)).catch(
+    () => {/* The server ended the connection: counted below. */},
+  );
   let answers = 0;
   for (;;) {
     const message = await socket.readMessage();
@@ -96,19 +100,4 @@ async function runBatch(socket: RawWebSocket, generator: MessageGenerator, rando
     if (message.id !== undefined) answers++;
   }
   return true;
-}
-
-function concat(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
-}
-
-function residentMb(pid: number): number {
-  const status = Deno.readTextFileSync(`/proc/${pid}/status`);
-  return Number(/VmRSS:\s+(\d+)/.exec(status)![1]) / 1024;
 }
