@@ -6,25 +6,21 @@
  */
 
 import { MAX_BLOCKING_CALLS } from "./limits.ts";
+import { Places } from "./places.ts";
 
 export class BlockingLane {
-  readonly #maxCalls: number;
-  #running = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #places: Places;
 
   constructor(maxCalls: number = MAX_BLOCKING_CALLS) {
-    this.#maxCalls = maxCalls;
+    this.#places = new Places(maxCalls);
   }
 
   async run<Value>(call: () => Promise<Value>): Promise<Value> {
-    if (this.#running < this.#maxCalls) this.#running++;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve)); // The place is handed over, not freed.
+    const leave = await this.#places.take();
     try {
       return await call();
     } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#running--;
-      else next();
+      leave();
     }
   }
 }

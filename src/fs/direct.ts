@@ -22,7 +22,7 @@ import { writeFile } from "./write_file.ts";
 export function createDirectFileSystem(io: IoContext = createIoContext()): FileSystem {
   // Synchronous operations are wrapped so that every failure is a rejection.
   return {
-    readFile: (request, sink, signal) => readFile(io, request, sink, signal),
+    readFile: (request, sink, signal, large) => readFile(io, request, { sink, signal, large }),
     writeFile: (request) => writeFile(io, request),
     getMetadata: (request, signal) => getMetadata(io, request, signal),
     canonicalize: async (path) => await canonicalize(path),

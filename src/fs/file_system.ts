@@ -10,6 +10,7 @@
  * write that has begun is finished, because half of it would be worse.
  */
 
+import type { ByteSource } from "../bytes.ts";
 import type { NativePath } from "../path_uri.ts";
 import type {
   FsChmodParams,
@@ -46,9 +47,28 @@ export type OpenRequest = Omit<FsOpenParams, "sandbox" | "handleId">;
  */
 export type ByteSink = (piece: Uint8Array<ArrayBuffer>) => void;
 
+/** For whoever passes content on and need not have it whole. */
+export interface LargeContentReceiver {
+  /** Called before `LARGE_READ_BYTES` or more are read. Resolves when there is room for them. */
+  makeRoom(): Promise<void>;
+  /**
+   * Takes content that can be read while it is passed on, instead of the sink. It stays as long as it was when the read
+   * began; the source belongs to the receiver.
+   */
+  take(source: ByteSource): void;
+}
+
 export interface FileSystem {
-  /** The content of a regular file, at most `MAX_READ_FILE_BYTES` of it. Nothing comes for an empty one. */
-  readFile(request: ReadFileRequest, sink: ByteSink, signal?: AbortSignal): Promise<void>;
+  /**
+   * The content of a regular file, at most `MAX_READ_FILE_BYTES` of it. Nothing comes for an empty one. With a receiver
+   * for large content that gets what is large, where the implementation can do so.
+   */
+  readFile(
+    request: ReadFileRequest,
+    sink: ByteSink,
+    signal?: AbortSignal,
+    large?: LargeContentReceiver,
+  ): Promise<void>;
   writeFile(request: WriteFileRequest): Promise<void>;
   getMetadata(request: GetMetadataRequest, signal?: AbortSignal): Promise<FsGetMetadataResult>;
   /** The path without any link. */

@@ -45,6 +45,14 @@ export const MAX_CHANGES_PER_NOTIFICATION = 512;
 export const DEFAULT_DEBOUNCE_MS = 50;
 export const MAX_DEBOUNCE_MS = 10_000;
 
+/**
+ * Large reads of one connection at once: one whose answer leaves and one that is being read. Each may hold
+ * `MAX_READ_FILE_BYTES`, or a descriptor, for as long as the client takes to read it; further ones wait.
+ */
+export const MAX_LARGE_READS = 2;
+/** From here on a read is large. */
+export const LARGE_READ_BYTES = 1 * MIB;
+
 // ---------------------------------------------------------------- how the work is cut
 
 /**
@@ -64,6 +72,15 @@ export const MAX_BLOCKING_CALLS = 8;
  * when it is.
  */
 export const PIECE_BYTES = 768 * KIB;
+
+/**
+ * Content read at a time while it leaves: what is read, its text and the message it goes into stay near the processor.
+ * A multiple of 3.
+ */
+export const STREAMED_PIECE_BYTES = 96 * KIB;
+
+/** Whether a large file is in memory is asked at this distance: files get there, and leave, in such stretches. */
+export const RESIDENCY_STEP_BYTES = 256 * KIB;
 
 /** Up to here a file that cannot tell whether its bytes are in memory is read on the event loop: 10 to 20 microseconds. */
 export const SMALL_READ_BYTES = 64 * KIB;

@@ -6,9 +6,10 @@ import { ReadTarget } from "../os/file_content.ts";
 import { allocate } from "../os/libc.ts";
 import { toBytePath } from "./byte_path.ts";
 import { openRegular, readNow, readPieces } from "./content.ts";
-import type { ByteSink, ReadFileRequest } from "./file_system.ts";
+import type { ByteSink, LargeContentReceiver, ReadFileRequest } from "./file_system.ts";
+import { type FileRange, FileSource, isInMemory } from "./file_source.ts";
 import type { IoContext } from "./io_context.ts";
-import { MAX_READ_FILE_BYTES, PIECE_BYTES, SMALL_READ_BYTES } from "./limits.ts";
+import { LARGE_READ_BYTES, MAX_READ_FILE_BYTES, PIECE_BYTES, SMALL_READ_BYTES } from "./limits.ts";
 import { OsError, tooLarge } from "./map_error.ts";
 
 /** File positions are signed in the kernel. */
@@ -17,20 +18,33 @@ const MAX_OFFSET = 2 ** 63 - 1;
 /** For files whose size says little, as in /proc: less than a piece, and a multiple of 3. */
 const SMALL_PIECE_BYTES = 48 * 1024;
 
+export interface ContentReceivers {
+  readonly sink: ByteSink;
+  readonly signal?: AbortSignal | undefined;
+  readonly large?: LargeContentReceiver | undefined;
+}
+
 export async function readFile(
   io: IoContext,
   request: ReadFileRequest,
-  sink: ByteSink,
-  signal?: AbortSignal,
+  { sink, signal, large }: ContentReceivers,
 ): Promise<void> {
-  const { offset, length } = request;
-  const { fd, stat } = openRegular(toBytePath(request.path), request);
+  let range = openRange(request);
+  if (large !== undefined && range.length >= LARGE_READ_BYTES) {
+    // Who has to wait holds no file open meanwhile.
+    closeFd(range.fd);
+    await large.makeRoom();
+    signal?.throwIfAborted();
+    range = openRange(request);
+    if (isInMemory(range)) {
+      large.take(new FileSource(io, range));
+      return;
+    }
+  }
+  const { fd, offset, length: expected } = range;
   try {
-    if (offset >= MAX_OFFSET) throw new OsError(EINVAL);
-    const expected = Math.min(length ?? Infinity, Math.max(0, stat.size - offset));
-    if (expected > MAX_READ_FILE_BYTES) throw tooLarge();
     // One byte more than allowed shows that the file has grown.
-    const maxBytes = Math.min(length ?? Infinity, MAX_READ_FILE_BYTES + 1);
+    const maxBytes = Math.min(request.length ?? Infinity, MAX_READ_FILE_BYTES + 1);
     if (readSmall(fd, sink, { offset, expected, maxBytes })) return;
     const pieceBytes = expected <= SMALL_PIECE_BYTES ? SMALL_PIECE_BYTES : PIECE_BYTES;
     const total = await readPieces(io, fd, sink, { offset, maxBytes, pieceBytes, signal });
@@ -38,6 +52,16 @@ export async function readFile(
   } finally {
     closeFd(fd);
   }
+}
+
+/** The file, and how much of it is wanted and there. The descriptor is the caller's. */
+function openRange(request: ReadFileRequest): FileRange {
+  const { offset } = request;
+  const { fd, stat } = openRegular(toBytePath(request.path), request);
+  const length = Math.min(request.length ?? Infinity, Math.max(0, stat.size - offset));
+  if (offset < MAX_OFFSET && length <= MAX_READ_FILE_BYTES) return { fd, offset, length };
+  closeFd(fd);
+  throw offset < MAX_OFFSET ? tooLarge() : new OsError(EINVAL);
 }
 
 let shared: ReadTarget | undefined;

@@ -92,6 +92,11 @@ export class StreamSocket {
     });
   }
 
+  /** Bytes taken by the kernel without waiting, which may be none. Not while a write waits. */
+  writeNow(bytes: Uint8Array): number {
+    return this.#isClosed || this.#pendingWrite !== null ? 0 : Math.max(0, this.#send(bytes));
+  }
+
   /** Bytes taken by the kernel, at least one. The array must not change until then. One write at a time. */
   write(bytes: Uint8Array): Promise<number> {
     if (this.#isClosed) return Promise.reject(new Error("socket is closed"));

@@ -5,8 +5,10 @@
  * number.
  */
 
+import { type ByteSource, sourceOf } from "../bytes.ts";
 import { decodeBase64Ahead } from "../protocol/base64.ts";
-import type { AsciiParts } from "./link.ts";
+import { type AsciiParts, type OutboundMessage, textLength } from "./link.ts";
+import { StreamedMessage } from "./streamed_message.ts";
 import { endOfString, parseStrictJson, StrictJsonError } from "./strict_json.ts";
 import type { TraceContext } from "./trace_context.ts";
 
@@ -126,6 +128,9 @@ export function encodeResult(id: RequestId, result: unknown): string {
   return `{"id":${id},"result":${JSON.stringify(result)}}`;
 }
 
+/** Up to here copying a result into one text takes less time than sending several. */
+const LONG_RESULT_CHARACTERS = 16 * 1024;
+
 /** A result that is already JSON, in ASCII parts: for content too long to be copied once more. */
 export class EncodedResult {
   readonly parts: AsciiParts;
@@ -133,10 +138,41 @@ export class EncodedResult {
   constructor(parts: AsciiParts) {
     this.parts = parts;
   }
+
+  encode(id: RequestId): OutboundMessage {
+    if (textLength(this.parts) < LONG_RESULT_CHARACTERS) return `{"id":${id},"result":${this.parts.join("")}}`;
+    return [`{"id":${escapeToAscii(id)},"result":`, ...this.parts, "}"];
+  }
 }
 
-export function encodeLongResult(id: RequestId, result: EncodedResult): AsciiParts {
-  return [`{"id":${escapeToAscii(id)},"result":`, ...result.parts, "}"];
+/** From here on base64 is made as it leaves, in steps: a long string takes longer to make than to send. */
+const LONG_CONTENT_BYTES = 96 * 1024;
+
+/** A result that is these bytes' base64 between two ASCII texts. The bytes belong to it from now on. */
+export function contentResult(before: string, bytes: Uint8Array, after: string): EncodedResult | StreamedResult {
+  if (bytes.length < LONG_CONTENT_BYTES) return new EncodedResult([before, bytes.toBase64(), after]);
+  return new StreamedResult(before, sourceOf([bytes]), after);
+}
+
+/** A result with the base64 of bytes that are fetched as it leaves. */
+export class StreamedResult {
+  readonly #before: string;
+  readonly #source: ByteSource;
+  readonly #after: string;
+  /** The request counts as running until this resolves: what it reads must not be written meanwhile. */
+  readonly done: Promise<void> | undefined;
+
+  constructor(before: string, source: ByteSource, after: string, done?: Promise<void>) {
+    this.#before = before;
+    this.#source = source;
+    this.#after = after;
+    this.done = done;
+  }
+
+  encode(id: RequestId): StreamedMessage {
+    const before = `{"id":${escapeToAscii(id)},"result":${this.#before}`;
+    return new StreamedMessage(before, this.#source, `${this.#after}}`);
+  }
 }
 
 /** JSON text with every character beyond ASCII written as its escape. */

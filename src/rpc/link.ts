@@ -3,30 +3,28 @@
  * the transport's; JSON is not.
  */
 
+import { StreamedMessage } from "./streamed_message.ts";
+
 /** One message from the peer. Bytes that were not valid UTF-8 arrive as null: they are a parse error, not a violation. */
 export type InboundMessage = string | null;
 
 /**
- * One message to the peer: a text, or ASCII in parts that follow each other. Parts spare long content its copy into a
- * longer string, which would cost as much as sending it, and being ASCII tells the length of the frame in advance.
- * Bytes stand for their base64, which is made as they leave; they belong to the message from then on.
+ * One message to the peer: a text, or ASCII in parts that follow each other, or one whose content is fetched as it
+ * leaves. Parts spare long content its copy into a longer string, which would cost as much as sending it.
  */
-export type OutboundMessage = string | AsciiParts;
-export type AsciiParts = readonly (string | Uint8Array)[];
+export type OutboundMessage = string | AsciiParts | StreamedMessage;
+export type AsciiParts = readonly string[];
 
-export function messageLength(message: OutboundMessage): number {
+/** What a message keeps in memory until it has left. For all but streamed ones that is its length. */
+export function heldLength(message: OutboundMessage): number {
+  return message instanceof StreamedMessage ? message.heldLength : textLength(message);
+}
+
+export function textLength(message: string | AsciiParts): number {
   if (typeof message === "string") return message.length;
   let length = 0;
-  for (const part of message) length += typeof part === "string" ? part.length : Math.ceil(part.length / 3) * 4;
+  for (const part of message) length += part.length;
   return length;
-}
-
-export function messageText(message: OutboundMessage): string {
-  return typeof message === "string" ? message : message.map(partText).join("");
-}
-
-export function partText(part: string | Uint8Array): string {
-  return typeof part === "string" ? part : part.toBase64();
 }
 
 /** Why a link ended, for the log. */

@@ -14,7 +14,7 @@ import {
   SEND_BATCH_BYTES,
 } from "../protocol/limits.ts";
 import { Fifo } from "./fifo.ts";
-import { messageLength, type OutboundMessage } from "./link.ts";
+import { heldLength, type OutboundMessage } from "./link.ts";
 
 export interface OutboundQueueOptions {
   /** Hands messages to the transport; the next call is made when it has resolved. */
@@ -78,7 +78,7 @@ export class OutboundQueue {
   /** Queues an answer or a small notification. */
   pushReply(message: OutboundMessage): void {
     if (this.#isClosed) return;
-    const length = messageLength(message);
+    const length = heldLength(message);
     this.#replyBytes += length;
     this.#push({ message, length, isOutput: false });
   }
@@ -86,7 +86,7 @@ export class OutboundQueue {
   /** Queues bulk output. The caller pauses when `hasRoom` turns false. */
   pushOutput(message: OutboundMessage): void {
     if (this.#isClosed) return;
-    const length = messageLength(message);
+    const length = heldLength(message);
     this.#outputBytes += length;
     if (this.#outputBytes >= this.#highWater) this.#isFull = true;
     this.#push({ message, length, isOutput: true });

@@ -6,8 +6,8 @@
  */
 
 import type { Clock } from "../clock.ts";
-import { invalidRequest, methodNotFound } from "../errors.ts";
-import type { LogFields, Logger } from "../log.ts";
+import { DomainError, invalidRequest, methodNotFound } from "../errors.ts";
+import { errorFields, type LogFields, type Logger } from "../log.ts";
 import { InitializeParams, type InitializeResult } from "../protocol/handshake.ts";
 import type { EnvironmentInfo } from "../protocol/environment.ts";
 import { MAX_REQUEST_BYTES_IN_FLIGHT, MAX_REQUESTS_IN_FLIGHT, MAX_WAITING_REQUESTS } from "../protocol/limits.ts";
@@ -15,12 +15,12 @@ import {
   decodeMessage,
   EncodedResult,
   encodeError,
-  encodeLongResult,
   encodeNotification,
   encodeResult,
   type Message,
   NO_REQUEST_ID,
   type RequestId,
+  StreamedResult,
 } from "../rpc/envelope.ts";
 import type { InboundMessage, Link, LinkEnd, OutboundMessage } from "../rpc/link.ts";
 import { decodeParams, type MethodTable, type PreparedCall } from "../rpc/method_table.ts";
@@ -125,7 +125,11 @@ export class Connection<Resources extends SessionResources> implements SessionHo
         this.#session?.resources.outputHasRoom();
         for (const thing of this.#owned.values()) thing.outputHasRoom?.();
       },
-      onFailure: () => this.#link.close(),
+      onFailure: (error) => {
+        // Of the connection's own failures its end tells.
+        if (error instanceof DomainError) this.#log.warn("cannot finish an answer", errorFields(error));
+        this.#link.close();
+      },
     });
   }
 
@@ -214,11 +218,14 @@ export class Connection<Resources extends SessionResources> implements SessionHo
     call: Call<Resources>,
     run: NonNullable<PreparedCall<CallContext<Resources>>["run"]>,
   ): void | Promise<void> {
-    const succeed = (result: unknown) => {
+    const succeed = (result: unknown): void | Promise<void> => {
       this.#outbound.pushReply(
-        result instanceof EncodedResult ? encodeLongResult(call.id, result) : encodeResult(call.id, result),
+        result instanceof EncodedResult || result instanceof StreamedResult
+          ? result.encode(call.id)
+          : encodeResult(call.id, result),
       );
       call.answered();
+      if (result instanceof StreamedResult) return result.done;
     };
     try {
       const result = run(call);

@@ -6,9 +6,13 @@
 
 import { concatBytes } from "../bytes.ts";
 import { MAX_MESSAGE_BYTES } from "../protocol/limits.ts";
-import { type InboundMessage, type Link, type LinkEnd, messageText, type OutboundMessage } from "../rpc/link.ts";
+import type { InboundMessage, Link, LinkEnd, OutboundMessage } from "../rpc/link.ts";
+import { StreamedMessage, writeStreamed } from "../rpc/streamed_message.ts";
 
 const NEWLINE = 0x0a;
+
+/** Streamed messages leave in pieces of this. */
+const PIECE_BYTES = 256 * 1024;
 
 export class StdioLink implements Link {
   readonly #input: ReadableStream<Uint8Array>;
@@ -48,8 +52,23 @@ export class StdioLink implements Link {
   }
 
   async send(messages: readonly OutboundMessage[]): Promise<void> {
-    const lines = messages.map((message) => messageText(message) + "\n").join("");
-    await this.#output.write(this.#encoder.encode(lines));
+    let lines = "";
+    for (const message of messages) {
+      if (message instanceof StreamedMessage) {
+        await this.#write(lines);
+        await writeStreamed(message, {
+          buffer: new Uint8Array(PIECE_BYTES),
+          filled: 0,
+          write: (piece) => this.#output.write(piece),
+        });
+        lines = "\n";
+      } else lines += (typeof message === "string" ? message : message.join("")) + "\n";
+    }
+    await this.#write(lines);
+  }
+
+  async #write(text: string): Promise<void> {
+    if (text !== "") await this.#output.write(this.#encoder.encode(text));
   }
 
   /** A pipe's end is seen at once, there is nothing to probe. */

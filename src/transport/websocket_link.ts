@@ -14,24 +14,27 @@ import {
   type InboundMessage,
   type Link,
   type LinkEnd,
-  messageLength,
   type OutboundMessage,
-  partText,
+  textLength,
 } from "../rpc/link.ts";
-import { giveBuffer, takeBuffer } from "./byte_pool.ts";
+import { StreamedMessage, writeStreamed } from "../rpc/streamed_message.ts";
+import { giveBuffer, takeBuffer, takeStreamBuffer } from "./byte_pool.ts";
 import {
   encodeFrame,
   encodeTextFrames,
+  MAX_HEADER_BYTES,
   maxTextFrameBytes,
   OPCODE,
   readFrame,
-  textFrameHeader,
+  writeTextFrameHeader,
 } from "./websocket_frames.ts";
 
 /** What a socket must offer. `Deno.Conn` does. */
 export interface ByteStream {
   read(into: Uint8Array): Promise<number | null>;
   write(bytes: Uint8Array): Promise<number>;
+  /** Bytes taken without waiting, which may be none; of failures the next `write` tells. */
+  writeNow?(bytes: Uint8Array): number;
   closeWrite(): Promise<void>;
   close(): void;
 }
@@ -48,8 +51,8 @@ export interface WebSocketLinkOptions {
 const MIN_READ_BYTES = 8 * 1024;
 /** Read buffer of a busy connection. Larger ones live only as long as the frame that needs them. */
 const BUSY_READ_BYTES = 256 * 1024;
-/** Messages above this are sent in pieces when they come in parts, instead of being encoded whole. */
-const LONG_MESSAGE_BYTES = 256 * 1024;
+/** Messages are encoded and sent together up to about this. */
+const SEND_BYTES = 256 * 1024;
 /** Batches below this are encoded into an array of their own, above it into a pooled buffer. */
 const POOLED_SEND_BYTES = 16 * 1024;
 /**
@@ -61,8 +64,11 @@ const MAX_SILENT_PINGS = 6;
 const LINGER_MS = 1000;
 
 const EMPTY = new Uint8Array(0);
+const SENT = Promise.resolve();
 
-const encoder = new TextEncoder();
+/** Small messages are encoded here: what is sent at once needs no memory of its own. */
+const sharedFrames = new Uint8Array(16 * 1024);
+
 /** Writes this character for what is not UTF-8. */
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const REPLACEMENT = "\u{FFFD}";
@@ -123,11 +129,15 @@ export class WebSocketLink implements Link {
     return this.#ended!;
   }
 
-  async send(messages: readonly OutboundMessage[]): Promise<void> {
+  send(messages: readonly OutboundMessage[]): Promise<void> {
+    return this.#sendNow(messages) ?? this.#sendInTurn(messages);
+  }
+
+  async #sendInTurn(messages: readonly OutboundMessage[]): Promise<void> {
     for (let sent = 0; sent < messages.length;) {
       const message = messages[sent]!;
-      if (typeof message !== "string" && messageLength(message) > LONG_MESSAGE_BYTES) {
-        await this.#sendLong(message);
+      if (message instanceof StreamedMessage) {
+        await this.#sendStreamed(message);
         sent++;
       } else sent += await this.#sendSome(messages, sent);
     }
@@ -273,18 +283,33 @@ export class WebSocketLink implements Link {
 
   // ------------------------------------------------------------ writing
 
+  /**
+   * The usual case: a few small messages that the kernel takes at once, by way of an area that all connections share.
+   * Null, and nothing was sent, in any other case.
+   */
+  #sendNow(messages: readonly OutboundMessage[]): Promise<void> | null {
+    if (this.#writing !== null || this.#isStreamClosed || this.#stream.writeNow === undefined) return null;
+    const { messages: count, bytes } = encodeTextFrames(messages, 0, sharedFrames);
+    if (count < messages.length) return null;
+    const taken = this.#stream.writeNow(sharedFrames.subarray(0, bytes));
+    return taken === bytes ? SENT : this.#write(sharedFrames.slice(taken, bytes));
+  }
+
   /** Sends as many messages from this one on as go into one buffer; their number. */
   async #sendSome(messages: readonly OutboundMessage[], from: number): Promise<number> {
     let expected = 0;
-    for (let i = from; i < messages.length && expected < LONG_MESSAGE_BYTES; i++) {
-      expected += messageLength(messages[i]!) + 10;
+    for (let i = from; i < messages.length && expected < SEND_BYTES; i++) {
+      const message = messages[i]!;
+      if (message instanceof StreamedMessage) break;
+      expected += textLength(message) + MAX_HEADER_BYTES;
     }
     let buffer = expected < POOLED_SEND_BYTES ? new Uint8Array(expected) : takeBuffer(expected);
     let encoded = encodeTextFrames(messages, from, buffer);
     if (encoded.messages === 0) {
       giveBuffer(buffer);
-      buffer = new Uint8Array(maxTextFrameBytes(messages[from]!));
-      encoded = encodeTextFrames([messages[from]!], 0, buffer);
+      const message = messages[from] as string | AsciiParts;
+      buffer = new Uint8Array(maxTextFrameBytes(message));
+      encoded = encodeTextFrames([message], 0, buffer);
     }
     await this.#write(buffer.subarray(0, encoded.bytes));
     giveBuffer(buffer);
@@ -292,19 +317,11 @@ export class WebSocketLink implements Link {
   }
 
   /** Sends one frame piece by piece: a file of hundreds of megabytes passes through one buffer. */
-  #sendLong(parts: AsciiParts): Promise<void> {
+  #sendStreamed(message: StreamedMessage): Promise<void> {
     return this.#exclusively(async () => {
-      await this.#writeAll(textFrameHeader(messageLength(parts)));
-      const buffer = takeBuffer(LONG_MESSAGE_BYTES);
-      for (const part of parts) {
-        // As much of it as fills the buffer. Three bytes are four characters, so a multiple of three needs no padding.
-        const step = typeof part === "string" ? buffer.length : Math.floor(buffer.length / 4) * 3;
-        for (let at = 0; at < part.length; at += step) {
-          const piece = typeof part === "string" ? part.slice(at, at + step) : part.subarray(at, at + step);
-          const { written } = encoder.encodeInto(partText(piece), buffer);
-          await this.#writeAll(buffer.subarray(0, written));
-        }
-      }
+      const buffer = takeStreamBuffer(message.length + MAX_HEADER_BYTES);
+      const filled = writeTextFrameHeader(buffer, message.length);
+      await writeStreamed(message, { buffer, filled, write: (piece) => this.#writeAll(piece) });
       giveBuffer(buffer);
     });
   }

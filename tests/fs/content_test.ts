@@ -10,19 +10,13 @@ import { toByteString } from "../../src/os/byte_string.ts";
 import { closeFd, O_RDWR } from "../../src/os/file_calls.ts";
 import { ReadTarget } from "../../src/os/file_content.ts";
 import { allocate } from "../../src/os/libc.ts";
+import { dropFromMemory } from "../support/page_cache.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 
 const BYTES = 3_000_000;
 
 function content(): Uint8Array<ArrayBuffer> {
   return new Uint8Array(BYTES).map((_, at) => (at * 7 + (at >> 8)) & 0xff);
-}
-
-/** Writes it to the device and out of memory. */
-async function dropFromMemory(path: string): Promise<void> {
-  const args = [`of=${path}`, "oflag=nocache", "conv=notrunc,fdatasync", "count=0", "status=none"];
-  const { success } = await new Deno.Command("dd", { args }).output();
-  assert.ok(success, "dd");
 }
 
 Deno.test("content that is not in memory is left to another thread and arrives complete", async (test) => {

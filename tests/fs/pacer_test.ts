@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { BlockingLane } from "../../src/fs/blocking_lane.ts";
+import { Places } from "../../src/fs/places.ts";
 import { SLICE_MS } from "../../src/fs/limits.ts";
 import { Pacer } from "../../src/fs/pacer.ts";
 
@@ -94,4 +95,22 @@ Deno.test("BlockingLane runs so many calls at once and the rest in order", async
   for (const index of [0, 3, 4]) calls[index]!.resolve(index);
   assert.deepEqual(await Promise.all([results[0], results[3], results[4]]), [0, 3, 4]);
   assert.equal(await lane.run(() => Promise.resolve("free again")), "free again");
+});
+
+Deno.test("Places hands a place over in order, and takes one back only once", async () => {
+  const places = new Places(1);
+  const order: number[] = [];
+  const leave = await places.take();
+  const later = [1, 2].map(async (number) => {
+    const leaveAgain = await places.take();
+    order.push(number);
+    return leaveAgain;
+  });
+  leave();
+  leave();
+  const leaveFirst = await later[0]!;
+  assert.deepEqual(order, [1], "giving a place back twice does not make two of it");
+  leaveFirst();
+  await later[1];
+  assert.deepEqual(order, [1, 2]);
 });

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { inScratchDirectory } from "../support/scratch_directory.ts";
+import { StdioServer } from "../support/stdio_server.ts";
 import { serverCommand } from "../support/test_server.ts";
 
 /** Runs the server on stdio with this input and returns its lines. */
@@ -31,3 +33,18 @@ Deno.test("stdio answers everything asked before the end of input, and nothing e
 Deno.test("stdio ends with status 0 on empty input", async () => {
   assert.deepEqual(await converse(""), { code: 0, lines: [] });
 });
+
+Deno.test("stdio answers a large read whole, on a line between others", () =>
+  inScratchDirectory(async (directory) => {
+    await using server = await StdioServer.start();
+    const content = Uint8Array.from({ length: 5_000_000 }, (_, at) => at * 7 + (at >> 8));
+    await Deno.writeFile(`${directory}/f`, content);
+    const [before, large, after] = await Promise.all([
+      server.client.call("environment/status", null),
+      server.client.call("fs/readFile", { path: `${directory}/f` }),
+      server.client.call("fs/getMetadata", { path: `${directory}/f` }),
+    ]);
+    assert.deepEqual(before, { status: "ready" });
+    assert.deepEqual(Uint8Array.fromBase64(large.dataBase64), content);
+    assert.equal(after.size, content.length);
+  }));

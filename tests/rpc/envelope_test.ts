@@ -3,13 +3,13 @@ import {
   decodeMessage,
   EncodedResult,
   encodeError,
-  encodeLongResult,
   encodeNotification,
   encodeRequest,
   encodeResult,
   type Message,
   type RequestId,
 } from "../../src/rpc/envelope.ts";
+import type { AsciiParts } from "../../src/rpc/link.ts";
 
 const id = (json: string) => json as RequestId;
 
@@ -122,12 +122,16 @@ Deno.test("messages are encoded without a jsonrpc member and read back the same"
   for (const text of texts) assert.notEqual(decodeMessage(text).type, "malformed", text);
 });
 
-Deno.test("encodeLongResult() gives ASCII parts that read back as the same id and result", () => {
+Deno.test("EncodedResult.encode() gives text that reads back as the same id and result, in ASCII parts when it is long", () => {
   const name = JSON.stringify("\u00fc\ud83d\ude00");
-  const text = encodeLongResult(id(name), new EncodedResult(['{"data":"', "QUJD", '"}'])).join("");
-  // deno-lint-ignore no-control-regex
-  assert.match(text, /^[\x00-\x7f]*$/);
-  assert.deepEqual(decodeMessage(text), { type: "result", id: name, result: { data: "QUJD" } });
+  for (const data of ["QUJD", "QUJD".repeat(10_000)]) {
+    const message = new EncodedResult(['{"data":"', data, '"}']).encode(id(name));
+    assert.equal(typeof message === "string", data.length < 1000);
+    const text = typeof message === "string" ? message : (message as AsciiParts).join("");
+    // deno-lint-ignore no-control-regex
+    if (typeof message !== "string") assert.match(text, /^[\x00-\x7f]*$/);
+    assert.deepEqual(decodeMessage(text), { type: "result", id: name, result: { data } });
+  }
 });
 
 /** Long enough to be treated apart. */

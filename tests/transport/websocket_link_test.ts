@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { sourceOf } from "../../src/bytes.ts";
 import { systemClock } from "../../src/clock.ts";
 import { MAX_FRAME_BYTES } from "../../src/protocol/limits.ts";
 import type { InboundMessage, LinkEnd } from "../../src/rpc/link.ts";
+import { StreamedMessage } from "../../src/rpc/streamed_message.ts";
 import { OPCODE } from "../../src/transport/websocket_frames.ts";
 import { type ByteStream, WebSocketLink } from "../../src/transport/websocket_link.ts";
 import { ManualClock } from "../support/manual_clock.ts";
@@ -217,20 +219,43 @@ Deno.test("WebSocketLink sends a message in parts as one frame, long or short", 
   await end;
 });
 
-Deno.test("WebSocketLink sends bytes in a message as their base64, long or short, whatever their number", async () => {
+Deno.test("WebSocketLink sends a streamed message as one frame between others, whatever its length", async () => {
   const { peer, link } = open();
   const { end } = collect(link);
-  const bytes = Uint8Array.from({ length: 600_000 }, (_, index) => index * 31);
-  for (const length of [0, 1, 2, 3, 196_608, 262_144, 600_000]) {
+  const bytes = Uint8Array.from({ length: 1_200_000 }, (_, index) => index * 31);
+  for (const length of [0, 1, 2, 3, 93, 94, 196_608, 262_144, 1_200_000]) {
     const start = peer.written.length;
     const content = bytes.subarray(0, length);
-    const text = `<${bytes.subarray(0, 300).toBase64()}${content.toBase64()}>`;
-    await link.send([["<", bytes.subarray(0, 300), content, ">"]]);
-    const header = text.length < 65536 ? 4 : 10;
-    assert.equal(new TextDecoder().decode(Uint8Array.from(peer.written.slice(start + header))), text);
+    const text = `<${content.toBase64()}>`;
+    await link.send(["a", new StreamedMessage("<", sourceOf([content]), ">"), "b"]);
+    const header = text.length < 126 ? 2 : text.length < 65536 ? 4 : 10;
+    const written = Uint8Array.from(peer.written.slice(start));
+    assert.deepEqual(written.subarray(0, 3), Uint8Array.of(0x81, 1, 97));
+    assert.equal(new TextDecoder().decode(written.subarray(3 + header, -3)), text);
+    assert.deepEqual(written.subarray(-3), Uint8Array.of(0x81, 1, 98));
   }
   peer.push(null);
   await end;
+});
+
+Deno.test("WebSocketLink offers small messages to the stream at once and writes what it did not take", async () => {
+  for (const takes of [Infinity, 3, 0]) {
+    const { peer, link } = open();
+    const { end } = collect(link);
+    const offered: number[] = [];
+    peer.stream.writeNow = (bytes) => {
+      const taken = Math.min(takes, bytes.length);
+      offered.push(...bytes.subarray(0, taken));
+      return taken;
+    };
+    const sent = link.send(["a", ["b", "c"]]);
+    assert.deepEqual(offered, [0x81, 1, 97, 0x81, 2, 98, 99].slice(0, takes), "before the next turn");
+    // While the rest is being written nothing overtakes it.
+    await Promise.all([sent, link.send(["d"])]);
+    assert.deepEqual([...offered, ...peer.written], [0x81, 1, 97, 0x81, 2, 98, 99, 0x81, 1, 100]);
+    peer.push(null);
+    await end;
+  }
 });
 
 Deno.test("WebSocketLink pings at its interval and drops a peer that stays silent", async () => {

@@ -3,24 +3,28 @@
 import type { Clock } from "../../clock.ts";
 import { deferredFileSystem } from "../../fs/deferred.ts";
 import { createDirectFileSystem } from "../../fs/direct.ts";
-import type { ByteSink, FileSystem } from "../../fs/file_system.ts";
+import type { FileSystem } from "../../fs/file_system.ts";
 import { FileHandles } from "../../fs/file_handles.ts";
 import { Inotify } from "../../fs/inotify.ts";
 import { createIoContext } from "../../fs/io_context.ts";
+import { MAX_LARGE_READS } from "../../fs/limits.ts";
+import { Places } from "../../fs/places.ts";
 import { Watches } from "../../fs/watch.ts";
 import { MissingWatch } from "../../fs/watch_missing.ts";
 import { sharedReactor } from "../../os/reactor.ts";
 import { toFileUri } from "../../path_uri.ts";
 import type * as fs from "../../protocol/fs.ts";
-import { EncodedResult } from "../../rpc/envelope.ts";
+import { contentResult, type EncodedResult, type StreamedResult } from "../../rpc/envelope.ts";
 import type { CallContext, Outlet, Owned } from "../connection.ts";
 import type { Sandboxing } from "../sandboxing.ts";
+import { FileAnswer } from "./file_answer.ts";
 
 type Context = Pick<CallContext<unknown>, "owned" | "outlet" | "signal">;
 
 /** The file handles and watches of one connection. */
 class ConnectionFiles implements Owned {
   readonly handles = new FileHandles();
+  readonly largeReads = new Places(MAX_LARGE_READS);
   readonly watches: Watches;
   readonly missing: MissingWatch;
   /** Once a request of this connection had a sandbox object. */
@@ -62,9 +66,6 @@ interface Machine {
 
 const DONE = {};
 
-/** Content up to this becomes text at once, which is all there is to be gained from small messages. */
-const MAX_TEXT_BYTES = 64 * 1024;
-
 export type FsMethods = ReturnType<typeof createFsMethods>;
 
 export interface FsMethodsOptions {
@@ -92,13 +93,15 @@ export function createFsMethods({ clock, sandboxing }: FsMethodsOptions) {
 
   return {
     filesFor,
-    readFile: async (params: fs.FsReadFileParams, context: Context): Promise<EncodedResult> => {
-      // Large content stays bytes until it leaves: it is never in memory twice, and no string holds it whole.
-      const parts: (string | Uint8Array)[] = ['{"dataBase64":"'];
-      const keep: ByteSink = (piece) => parts.push(piece.length > MAX_TEXT_BYTES ? piece.slice() : piece.toBase64());
-      await filesFor(params.sandbox, context).readFile(params, keep, context.signal);
-      parts.push('"}');
-      return new EncodedResult(parts);
+    readFile: async (params: fs.FsReadFileParams, context: Context): Promise<EncodedResult | StreamedResult> => {
+      const answer = new FileAnswer(() => own(context).largeReads.take(), context.signal);
+      try {
+        await filesFor(params.sandbox, context).readFile(params, answer.add, context.signal, answer);
+      } catch (error) {
+        answer.giveUp();
+        throw error;
+      }
+      return answer.result();
     },
     writeFile: async (params: fs.FsWriteFileParams, context: Context) => {
       await filesFor(params.sandbox, context).writeFile(params);
@@ -150,9 +153,9 @@ export function createFsMethods({ clock, sandboxing }: FsMethodsOptions) {
       await own(context).handles.open(handleId, () => files.open(params));
       return { handleId };
     },
-    readBlock: async (params: fs.FsReadBlockParams, context: Context): Promise<EncodedResult> => {
+    readBlock: async (params: fs.FsReadBlockParams, context: Context): Promise<EncodedResult | StreamedResult> => {
       const { bytes, eof } = await own(context).handles.readBlock(params.handleId, params.offset, params.len);
-      return new EncodedResult(['{"chunk":"', bytes.toBase64(), `","eof":${eof}}`]);
+      return contentResult('{"chunk":"', bytes, `","eof":${eof}}`);
     },
     writeBlock: async ({ handleId, offset, chunk }: fs.FsWriteBlockParams, context: Context) => {
       await own(context).handles.writeBlock(handleId, offset, chunk);

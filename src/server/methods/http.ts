@@ -4,7 +4,7 @@ import type { Clock } from "../../clock.ts";
 import { HttpRequests } from "../../http/http_requests.ts";
 import type { BodyDelta } from "../../http/body_streams.ts";
 import type { HttpRequestParams } from "../../protocol/http.ts";
-import { EncodedResult, escapeToAscii } from "../../rpc/envelope.ts";
+import { contentResult, type EncodedResult, escapeToAscii, type StreamedResult } from "../../rpc/envelope.ts";
 import type { AsciiParts } from "../../rpc/link.ts";
 import type { CallContext, Owned } from "../connection.ts";
 import type { SessionState } from "../session_state.ts";
@@ -40,12 +40,12 @@ class ConnectionRequests implements Owned {
 const CONNECTION_REQUESTS = Symbol("connection requests");
 
 export function createHttpRequest(clock: Clock) {
-  return async (params: HttpRequestParams, context: Context): Promise<EncodedResult> => {
+  return async (params: HttpRequestParams, context: Context): Promise<EncodedResult | StreamedResult> => {
     const { requests } = context.owned(CONNECTION_REQUESTS, () => new ConnectionRequests(context, clock));
     const { status, headers, body, startStream } = await requests.request(params);
     context.afterReply(startStream);
     const head = escapeToAscii(JSON.stringify(headers.map(({ name, value }) => ({ name, value }))));
-    return new EncodedResult([`{"status":${status},"headers":${head},"bodyBase64":"`, body.toBase64(), '"}']);
+    return contentResult(`{"status":${status},"headers":${head},"bodyBase64":"`, body, '"}');
   };
 }
 

@@ -1,0 +1,85 @@
+/** The content of an open file, read while it is passed on. */
+
+import type { ByteSource } from "../bytes.ts";
+import { closeFd } from "../os/file_calls.ts";
+import { ReadTarget } from "../os/file_content.ts";
+import { allocate } from "../os/libc.ts";
+import { readNow, readOnPool } from "./content.ts";
+import type { IoContext } from "./io_context.ts";
+import { RESIDENCY_STEP_BYTES, STREAMED_PIECE_BYTES } from "./limits.ts";
+
+export interface FileRange {
+  readonly fd: number;
+  readonly offset: number;
+  readonly length: number;
+}
+
+/**
+ * Whether the range is in memory, as far as a look here and there tells. Only such content should be read while it
+ * leaves: a device that takes its time would hold up everything that leaves behind it.
+ */
+export function isInMemory({ fd, offset, length }: FileRange): boolean {
+  const target = new ReadTarget(allocate(1));
+  for (let at = 0; at < length; at += RESIDENCY_STEP_BYTES) {
+    if (target.readNow(fd, target.bytes, offset + at) !== 1) return false;
+  }
+  return true;
+}
+
+/** Owns the descriptor. */
+export class FileSource implements ByteSource {
+  readonly length: number;
+  readonly heldBytes = STREAMED_PIECE_BYTES;
+  readonly #io: IoContext;
+  readonly #fd: number;
+  readonly #target = new ReadTarget(allocate(STREAMED_PIECE_BYTES));
+  #offset: number;
+  #remaining: number;
+  #isReading = false;
+  #isClosed = false;
+
+  constructor(io: IoContext, { fd, offset, length }: FileRange) {
+    this.#io = io;
+    this.#fd = fd;
+    this.#offset = offset;
+    this.length = this.#remaining = length;
+  }
+
+  /** Rejects when the content cannot be read, and once closed. */
+  async next(): Promise<Uint8Array | null> {
+    const wanted = Math.min(STREAMED_PIECE_BYTES, this.#remaining);
+    let filled = 0;
+    while (filled < wanted) {
+      const count = await this.#read(this.#target.bytes.subarray(filled, wanted));
+      if (count === 0) {
+        // The file has become shorter. Should it grow again, what comes then does not belong to what came before.
+        this.#remaining = filled;
+        break;
+      }
+      filled += count;
+      this.#offset += count;
+    }
+    this.#remaining -= filled;
+    return filled === 0 ? null : this.#target.bytes.subarray(0, filled);
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    // A thread that still reads must not meet another file under this number.
+    if (!this.#isReading) closeFd(this.#fd);
+  }
+
+  async #read(part: Uint8Array<ArrayBuffer>): Promise<number> {
+    if (this.#isClosed) throw new Error("content is not wanted any more");
+    const count = readNow(this.#fd, this.#target, part, this.#offset);
+    if (count !== null) return count;
+    this.#isReading = true;
+    try {
+      return await readOnPool(this.#io, this.#fd, part, this.#offset);
+    } finally {
+      this.#isReading = false;
+      if (this.#isClosed) closeFd(this.#fd);
+    }
+  }
+}

@@ -1,0 +1,24 @@
+/** A number of places that are taken and given back; who finds none waits in line. */
+export class Places {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  /** Resolves with how to give the place back, which does nothing the second time. */
+  take(): Promise<() => void> {
+    let isTaken = true;
+    const leave = () => {
+      if (!isTaken) return;
+      isTaken = false;
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free++;
+      else next(); // The place is handed over, not freed.
+    };
+    if (this.#free === 0) return new Promise((resolve) => this.#waiting.push(() => resolve(leave)));
+    this.#free--;
+    return Promise.resolve(leave);
+  }
+}

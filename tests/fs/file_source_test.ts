@@ -1,0 +1,168 @@
+/** Content that is read while it is passed on: files that change meanwhile, and the end of their descriptors. */
+
+import assert from "node:assert/strict";
+import { concatBytes } from "../../src/bytes.ts";
+import { BlockingLane } from "../../src/fs/blocking_lane.ts";
+import { openRegular } from "../../src/fs/content.ts";
+import { createDirectFileSystem } from "../../src/fs/direct.ts";
+import { FileSource, isInMemory } from "../../src/fs/file_source.ts";
+import type { LargeContentReceiver } from "../../src/fs/file_system.ts";
+import { createIoContext } from "../../src/fs/io_context.ts";
+import { LARGE_READ_BYTES, STREAMED_PIECE_BYTES } from "../../src/fs/limits.ts";
+import { toByteString } from "../../src/os/byte_string.ts";
+import { dropFromMemory } from "../support/page_cache.ts";
+import { inScratchDirectory } from "../support/scratch_directory.ts";
+
+const BYTES = 3 * LARGE_READ_BYTES + 1;
+
+function content(length = BYTES): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(length).map((_, at) => (at * 7 + (at >> 8)) & 0xff);
+}
+
+const open = (path: string) => openRegular(toByteString(path), { followSymlinks: true }).fd;
+
+/** Whether this process has the descriptor open on the path. */
+function isOpen(fd: number, path: string): boolean {
+  try {
+    return Deno.readLinkSync(`/proc/self/fd/${fd}`).startsWith(path);
+  } catch {
+    return false;
+  }
+}
+
+async function drain(source: FileSource): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for (let piece = await source.next(); piece !== null; piece = await source.next()) pieces.push(piece.slice());
+  assert.ok(pieces.slice(0, -1).every(({ length }) => length % 3 === 0), "pieces can be encoded one by one");
+  return concatBytes(pieces);
+}
+
+Deno.test("FileSource gives any range of a file, in pieces that can be encoded one by one", () =>
+  inScratchDirectory(async (directory) => {
+    const path = `${directory}/f`;
+    await Deno.writeFile(path, content());
+    const ranges = [[0, BYTES], [1, BYTES - 1], [0, 1], [0, STREAMED_PIECE_BYTES], [
+      5,
+      STREAMED_PIECE_BYTES + 1,
+    ]] as const;
+    for (const [offset, length] of ranges) {
+      const fd = open(path);
+      const source = new FileSource(createIoContext(), { fd, offset, length });
+      assert.equal(source.length, length);
+      assert.deepEqual(await drain(source), content().slice(offset, offset + length), `${offset}, ${length}`);
+      source.close();
+      source.close();
+      assert.equal(isOpen(fd, path), false);
+    }
+  }));
+
+Deno.test("FileSource gives a growing file as long as it was, and a cut one as far as it goes", () =>
+  inScratchDirectory(async (directory) => {
+    const path = `${directory}/f`;
+    await Deno.writeFile(path, content());
+    const source = new FileSource(createIoContext(), { fd: open(path), offset: 0, length: BYTES });
+    await Deno.writeFile(path, content(1000), { append: true });
+    assert.deepEqual(await drain(source), content());
+    source.close();
+
+    const cut = new FileSource(createIoContext(), { fd: open(path), offset: 0, length: BYTES });
+    assert.equal((await cut.next())?.length, STREAMED_PIECE_BYTES);
+    await Deno.truncate(path, STREAMED_PIECE_BYTES + 10);
+    assert.equal((await cut.next())?.length, 10);
+    // What is appended now never belonged to the content that was asked for.
+    await Deno.writeFile(path, content(1000), { append: true });
+    assert.equal(await cut.next(), null);
+    cut.close();
+  }));
+
+Deno.test("FileSource reads what is not in memory, too", async (test) => {
+  await inScratchDirectory(async (directory) => {
+    const path = `${directory}/f`;
+    await Deno.writeFile(path, content());
+    const range = { fd: open(path), offset: 0, length: BYTES };
+    assert.equal(isInMemory({ ...range, length: 0 }), true);
+    const canTell = isInMemory(range);
+    await dropFromMemory(path);
+    await test.step({
+      name: "the device is needed (skipped where the filesystem keeps files in memory or cannot tell)",
+      ignore: !canTell || isInMemory(range),
+      fn: () => {},
+    });
+    await dropFromMemory(path);
+    const source = new FileSource(createIoContext(), range);
+    assert.deepEqual(await drain(source), content());
+    source.close();
+  });
+});
+
+Deno.test("FileSource that is closed keeps the descriptor until no thread reads from it", async () => {
+  // Of this file nobody can tell whether it is in memory, so a thread is asked.
+  const path = "/proc/self/maps";
+  const gate = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  class GatedLane extends BlockingLane {
+    override async run<Value>(call: () => Promise<Value>): Promise<Value> {
+      asked.resolve();
+      await gate.promise;
+      return await super.run(call);
+    }
+  }
+  const fd = open(path);
+  const source = new FileSource({ ...createIoContext(), lane: new GatedLane() }, { fd, offset: 0, length: BYTES });
+  const reading = source.next().catch(() => "not wanted");
+  await asked.promise;
+  source.close();
+  assert.equal(isOpen(fd, "/proc/"), true);
+  gate.resolve();
+  assert.equal(await reading, "not wanted");
+  assert.equal(isOpen(fd, "/proc/"), false);
+});
+
+Deno.test("readFile() hands over large content that is in memory, and only that, once there is room", async (test) => {
+  await inScratchDirectory(async (directory) => {
+    const path = `${directory}/f`;
+    const files = createDirectFileSystem();
+    const read = async (length: number) => {
+      const calls: string[] = [];
+      const pieces: Uint8Array[] = [];
+      const sources: FileSource[] = [];
+      const receiver: LargeContentReceiver = {
+        makeRoom: () => Promise.resolve(void calls.push("makeRoom")),
+        take: (source) => {
+          calls.push("take");
+          sources.push(source as FileSource);
+        },
+      };
+      const sink = (piece: Uint8Array) => void pieces.push(piece.slice());
+      await files.readFile({ path, followSymlinks: true, offset: 0, length }, sink, undefined, receiver);
+      for (const source of sources) {
+        pieces.push(await drain(source));
+        source.close();
+      }
+      assert.deepEqual(concatBytes(pieces), content(length));
+      return calls;
+    };
+    await Deno.writeFile(path, content());
+    assert.deepEqual(await read(LARGE_READ_BYTES - 1), []);
+    const calls = await read(LARGE_READ_BYTES);
+    await test.step({
+      name: "it is handed over (skipped where the filesystem cannot tell what is in memory)",
+      ignore: !calls.includes("take"),
+      fn: () => assert.deepEqual(calls, ["makeRoom", "take"]),
+    });
+    await dropFromMemory(path);
+    const fromDevice = await read(BYTES);
+    assert.equal(fromDevice[0], "makeRoom");
+  });
+});
+
+Deno.test("readFile() closes the file when there is no room for its content", () =>
+  inScratchDirectory(async (directory) => {
+    const path = `${directory}/f`;
+    await Deno.writeFile(path, content());
+    const receiver: LargeContentReceiver = { makeRoom: () => Promise.reject(new Error("no room")), take: () => {} };
+    const request = { path, followSymlinks: true, offset: 0, length: null };
+    await assert.rejects(createDirectFileSystem().readFile(request, () => {}, undefined, receiver), /no room/);
+    const open = [...Deno.readDirSync("/proc/self/fd")].filter(({ name }) => isOpen(Number(name), path));
+    assert.deepEqual(open, []);
+  }));
