@@ -31,8 +31,15 @@ const LINGER_US = 250;
 const MAX_AWAKE_US = 100;
 const MIN_AWAKE_US = 10;
 
-/** How long the processor is not kept awake after somebody else wanted it: others keep it awake meanwhile. */
-const CROWDED_REST_MS = 20;
+/**
+ * How long the processor is not kept awake after somebody else wanted it: others keep it awake meanwhile. Doubled each
+ * time, since finding that out may cost a whole turn of theirs, and back to the beginning once we have had it for a
+ * while: a compiler's thread or the host's other machines are soon gone, a build is not.
+ */
+const MIN_CROWDED_REST_MS = 2;
+const MAX_CROWDED_REST_MS = 64;
+/** Events that came while the processor was kept awake, after which it is calm again. */
+const CALM_EVENTS = 32;
 
 /** Whatever comes this soon after the last would have been worth staying awake for. */
 const SOON_MS = 0.3;
@@ -107,6 +114,8 @@ export class Reactor {
   readonly #lingerPlace: LingerPlace;
   #awakeUs = MAX_AWAKE_US;
   #crowdedUntilMs = 0;
+  #crowdedRestMs = MIN_CROWDED_REST_MS;
+  #calmEvents = 0;
   #deliveredAtMs = 0;
 
   constructor() {
@@ -195,7 +204,11 @@ export class Reactor {
   #isWorthLingering(): boolean {
     const awakeUs = performance.now() < this.#crowdedUntilMs ? 0 : this.#awakeUs;
     const { found, wasAwake, isCrowded } = this.#lingerPlace.wait({ awakeUs, asleepUs: LINGER_US - awakeUs });
-    if (isCrowded) this.#crowdedUntilMs = performance.now() + CROWDED_REST_MS;
+    if (isCrowded) {
+      this.#crowdedUntilMs = performance.now() + this.#crowdedRestMs;
+      this.#crowdedRestMs = Math.min(2 * this.#crowdedRestMs, MAX_CROWDED_REST_MS);
+      this.#calmEvents = 0;
+    } else if (wasAwake && ++this.#calmEvents >= CALM_EVENTS) this.#crowdedRestMs = MIN_CROWDED_REST_MS;
     if (wasAwake) this.#awakeUs = MAX_AWAKE_US;
     else if (awakeUs > 0) this.#awakeUs = awakeUs > MIN_AWAKE_US ? awakeUs >> 1 : 0;
     return found === "ours";

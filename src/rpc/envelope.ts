@@ -7,7 +7,7 @@
 
 import { type ByteSource, sourceOf } from "../bytes.ts";
 import { decodeBase64Ahead } from "../protocol/base64.ts";
-import { type AsciiParts, type OutboundMessage, textLength } from "./link.ts";
+import type { AsciiParts } from "./link.ts";
 import { StreamedMessage } from "./streamed_message.ts";
 import { endOfString, parseStrictJson, StrictJsonError } from "./strict_json.ts";
 import type { TraceContext } from "./trace_context.ts";
@@ -128,20 +128,20 @@ export function encodeResult(id: RequestId, result: unknown): string {
   return `{"id":${id},"result":${JSON.stringify(result)}}`;
 }
 
-/** Up to here copying a result into one text takes less time than sending several. */
-const LONG_RESULT_CHARACTERS = 16 * 1024;
-
-/** A result that is already JSON, in ASCII parts: for content too long to be copied once more. */
+/** A result that is already JSON, around content too long to be copied once more. All of it is ASCII. */
 export class EncodedResult {
-  readonly parts: AsciiParts;
+  readonly #before: string;
+  readonly #content: string;
+  readonly #after: string;
 
-  constructor(parts: AsciiParts) {
-    this.parts = parts;
+  constructor(before: string, content: string, after: string) {
+    this.#before = before;
+    this.#content = content;
+    this.#after = after;
   }
 
-  encode(id: RequestId): OutboundMessage {
-    if (textLength(this.parts) < LONG_RESULT_CHARACTERS) return `{"id":${id},"result":${this.parts.join("")}}`;
-    return [`{"id":${escapeToAscii(id)},"result":`, ...this.parts, "}"];
+  encode(id: RequestId): AsciiParts {
+    return [`{"id":${asciiId(id)},"result":${this.#before}`, this.#content, `${this.#after}}`];
   }
 }
 
@@ -150,7 +150,7 @@ const LONG_CONTENT_BYTES = 96 * 1024;
 
 /** A result that is these bytes' base64 between two ASCII texts. The bytes belong to it from now on. */
 export function contentResult(before: string, bytes: Uint8Array, after: string): EncodedResult | StreamedResult {
-  if (bytes.length < LONG_CONTENT_BYTES) return new EncodedResult([before, bytes.toBase64(), after]);
+  if (bytes.length < LONG_CONTENT_BYTES) return new EncodedResult(before, bytes.toBase64(), after);
   return new StreamedResult(before, sourceOf([bytes]), after);
 }
 
@@ -170,9 +170,14 @@ export class StreamedResult {
   }
 
   encode(id: RequestId): StreamedMessage {
-    const before = `{"id":${escapeToAscii(id)},"result":${this.#before}`;
+    const before = `{"id":${asciiId(id)},"result":${this.#before}`;
     return new StreamedMessage(before, this.#source, `${this.#after}}`);
   }
+}
+
+/** Numbers are ASCII. */
+function asciiId(id: RequestId): string {
+  return id.startsWith('"') ? escapeToAscii(id) : id;
 }
 
 /** JSON text with every character beyond ASCII written as its escape. */

@@ -59,6 +59,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   return server;
 }
 
+/** Long enough for a client that waits for the server to come first. */
+const WARM_UP_DELAY_MS = 100;
+
 class Server implements RunningServer {
   url = "";
   finished: Promise<void> = Promise.resolve();
@@ -72,6 +75,7 @@ class Server implements RunningServer {
   readonly #kept = new KeptProcesses();
   readonly #backend: ProcessBackend;
   #warmUp: (() => Promise<unknown>) | null;
+  #cancelWarmUp: () => void = () => {};
   #sandboxing: Promise<Sandboxing> | null = null;
   #listener: Listener | null = null;
   #graceMs: number;
@@ -145,6 +149,7 @@ class Server implements RunningServer {
       onLink: (link, peer) => this.#serve(link, peer),
     });
     this.url = listener.url;
+    this.#cancelWarmUp = this.#clock.setTimer(WARM_UP_DELAY_MS, () => this.#warmUpOnce());
     this.finished = listener.run().then(() => this.shutDown());
   }
 
@@ -154,14 +159,19 @@ class Server implements RunningServer {
     return this.#shuttingDown;
   }
 
-  /** Start-up does not pay for what the first request needs; the time between a client's handshake and that does. */
+  /**
+   * Start-up does not pay for what the first request needs: idle time does, or else the time between the first client's
+   * handshake and its request.
+   */
   #warmUpOnce(): void {
+    this.#cancelWarmUp();
     const warmUp = this.#warmUp;
     this.#warmUp = null;
     warmUp?.().catch((error) => this.#log.warn("cannot load ahead", errorFields(error)));
   }
 
   async #shutDown(): Promise<void> {
+    this.#cancelWarmUp();
     this.#log.info("shutting down", { connections: this.#connections.size, sessions: this.#sessions.size });
     this.#listener?.close();
     // Connections stay until their processes have ended, so that clients see the last output and the exit.

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import {
+  contentResult,
   decodeMessage,
   EncodedResult,
   encodeError,
@@ -9,7 +10,7 @@ import {
   type Message,
   type RequestId,
 } from "../../src/rpc/envelope.ts";
-import type { AsciiParts } from "../../src/rpc/link.ts";
+import { StreamedMessage, writeStreamed } from "../../src/rpc/streamed_message.ts";
 
 const id = (json: string) => json as RequestId;
 
@@ -122,15 +123,28 @@ Deno.test("messages are encoded without a jsonrpc member and read back the same"
   for (const text of texts) assert.notEqual(decodeMessage(text).type, "malformed", text);
 });
 
-Deno.test("EncodedResult.encode() gives text that reads back as the same id and result, in ASCII parts when it is long", () => {
-  const name = JSON.stringify("\u00fc\ud83d\ude00");
-  for (const data of ["QUJD", "QUJD".repeat(10_000)]) {
-    const message = new EncodedResult(['{"data":"', data, '"}']).encode(id(name));
-    assert.equal(typeof message === "string", data.length < 1000);
-    const text = typeof message === "string" ? message : (message as AsciiParts).join("");
+Deno.test("EncodedResult.encode() gives ASCII parts that read back as the same id and result", () => {
+  for (const name of [JSON.stringify("\u00fc\ud83d\ude00"), "-7", '""']) {
+    const text = new EncodedResult('{"data":"', "QUJD", '"}').encode(id(name)).join("");
     // deno-lint-ignore no-control-regex
-    if (typeof message !== "string") assert.match(text, /^[\x00-\x7f]*$/);
-    assert.deepEqual(decodeMessage(text), { type: "result", id: name, result: { data } });
+    assert.match(text, /^[\x00-\x7f]*$/);
+    assert.deepEqual(decodeMessage(text), { type: "result", id: name, result: { data: "QUJD" } });
+  }
+});
+
+Deno.test("contentResult() is the same text whether its content is streamed or not", async () => {
+  for (const length of [0, 1, 1000, 200_000]) {
+    const bytes = Uint8Array.from({ length }, (_, at) => at * 7);
+    const message = contentResult('{"chunk":"', bytes.slice(), '","eof":true}').encode(id('"\u00fc"'));
+    assert.equal(message instanceof StreamedMessage, length > 100_000);
+    let text = "";
+    if (message instanceof StreamedMessage) {
+      const decoder = new TextDecoder();
+      const write = (piece: Uint8Array) => Promise.resolve(void (text += decoder.decode(piece)));
+      await writeStreamed(message, { buffer: new Uint8Array(4096), filled: 0, write });
+    } else text = message.join("");
+    const result = { chunk: bytes.toBase64(), eof: true };
+    assert.deepEqual(decodeMessage(text), { type: "result", id: '"\u00fc"', result });
   }
 });
 

@@ -12,7 +12,7 @@ type DiscoveryMethods = ReturnType<typeof createDiscoveryMethods>;
 
 type Context = CallContext<SessionState>;
 
-/** The returned function loads the methods before anything asks for them. */
+/** The returned function makes the methods ready before anything asks for them. */
 export function bindFsMethods(
   table: MethodTable<Context>,
   { host, ...options }: FsMethodsOptions & { host: HostFacts },
@@ -50,5 +50,5 @@ export function bindFsMethods(
   bind(METHODS.fsWatchMissing, (methods) => methods.watchMissing);
   bind(METHODS.fsWatch, (methods) => methods.watch);
   bind(METHODS.fsUnwatch, (methods) => methods.unwatch);
-  return load;
+  return async () => await (await load()).warmUp();
 }

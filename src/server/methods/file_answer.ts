@@ -7,13 +7,14 @@ import { EncodedResult, StreamedResult } from "../../rpc/envelope.ts";
 /** A first piece up to this becomes text at once. Other content stays bytes until it leaves: no string ever holds it. */
 const MAX_TEXT_BYTES = 64 * 1024;
 
-const END = '"}';
+const BEFORE = '{"dataBase64":"';
+const AFTER = '"}';
 
 export class FileAnswer implements LargeContentReceiver {
   readonly #takePlace: () => Promise<() => void>;
   readonly #signal: AbortSignal;
   #leavePlace: (() => void) | null = null;
-  #text = '{"dataBase64":"';
+  #text = "";
   readonly #pieces: Uint8Array[] = [];
   #source: ByteSource | null = null;
 
@@ -43,7 +44,7 @@ export class FileAnswer implements LargeContentReceiver {
     if (this.#source !== null) return this.#streamed(this.#source);
     if (this.#pieces.length > 0) return this.#streamed(sourceOf(this.#pieces));
     this.giveUp();
-    return new EncodedResult([this.#text, END]);
+    return new EncodedResult(BEFORE, this.#text, AFTER);
   }
 
   /** There will be no answer with content. */
@@ -63,6 +64,6 @@ export class FileAnswer implements LargeContentReceiver {
     const { length, heldBytes } = source;
     const watched: ByteSource = { length, heldBytes, next: () => source.next(), close };
     // What is read as it leaves must not be written by a later request of the same client before.
-    return new StreamedResult(this.#text, watched, END, this.#source === null ? undefined : left.promise);
+    return new StreamedResult(BEFORE + this.#text, watched, AFTER, this.#source === null ? undefined : left.promise);
   }
 }

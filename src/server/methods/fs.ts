@@ -93,6 +93,12 @@ export function createFsMethods({ clock, sandboxing }: FsMethodsOptions) {
 
   return {
     filesFor,
+    /** Makes the first request as quick as the next: loads the C library's file functions and uses the most frequent. */
+    warmUp: async (): Promise<void> => {
+      const ordinary = { followSymlinks: true, offset: 0, length: null };
+      await direct.readFile({ path: "/proc/self/comm", ...ordinary }, () => {});
+      await direct.getMetadata({ path: "/", followSymlinks: true, fields: [] });
+    },
     readFile: async (params: fs.FsReadFileParams, context: Context): Promise<EncodedResult | StreamedResult> => {
       const answer = new FileAnswer(() => own(context).largeReads.take(), context.signal);
       try {
