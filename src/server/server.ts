@@ -167,7 +167,10 @@ class Server implements RunningServer {
     this.#cancelWarmUp();
     const warmUp = this.#warmUp;
     this.#warmUp = null;
-    warmUp?.().catch((error) => this.#log.warn("cannot load ahead", errorFields(error)));
+    warmUp?.().then(
+      () => this.#log.debug("ready for the first request"),
+      (error) => this.#log.warn("cannot load ahead", errorFields(error)),
+    );
   }
 
   async #shutDown(): Promise<void> {

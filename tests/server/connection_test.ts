@@ -3,7 +3,9 @@ import { MAX_WAITING_REQUESTS, OUTPUT_HIGH_WATER_BYTES } from "../../src/protoco
 import type { EnvironmentInfo } from "../../src/protocol/environment.ts";
 import { createLogger, silentLogger } from "../../src/log.ts";
 import { internalError } from "../../src/errors.ts";
-import { type Claim, type Lane } from "../../src/rpc/scheduler.ts";
+import { sourceOf } from "../../src/bytes.ts";
+import { StreamedResult } from "../../src/rpc/envelope.ts";
+import type { Claim, ClaimMode, Lane } from "../../src/rpc/scheduler.ts";
 import { MethodTable } from "../../src/rpc/method_table.ts";
 import { type CallContext, Connection, type Outlet, type SessionResources } from "../../src/server/connection.ts";
 import { SessionRegistry } from "../../src/server/sessions.ts";
@@ -12,6 +14,9 @@ import { ManualClock } from "../support/manual_clock.ts";
 import { Random } from "../support/random.ts";
 
 const INFO = { shell: { name: "sh", path: "/bin/sh" } } as EnvironmentInfo;
+
+/** Lets every promise that can settle do so. */
+const settled = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
 
 /** A session whose only resource is a source of output the test drives. */
 class FakeResources implements SessionResources {
@@ -234,6 +239,51 @@ Deno.test("Connection stops reading when too many requests are in flight, and go
     gates.shift()!();
     await bench.next();
   }
+});
+
+Deno.test("Connection holds back who must wait for a streamed answer until that has left", async () => {
+  const order: string[] = [];
+  const done = Promise.withResolvers<void>();
+  const source = sourceOf([Uint8Array.of(1, 2, 3)]);
+  const leaving = {
+    ...source,
+    close: () => {
+      order.push("left");
+      done.resolve();
+    },
+  };
+  const claim = (mode: ClaimMode) => [{ resource: "file", mode }];
+  const bench = await new Bench({
+    read: { claims: claim("shared"), run: () => new StreamedResult('{"data":"', leaving, '"}', done.promise) },
+    write: { claims: claim("exclusive"), run: () => ({ at: order.push("write") }) },
+  }).ready();
+  bench.client.hold();
+  await bench.send({ id: 1, method: "read" }, { id: 2, method: "write" });
+  await settled();
+  assert.deepEqual(order, []);
+  bench.client.release();
+  assert.deepEqual(await bench.next(), { id: 1, result: { data: "AQID" } });
+  assert.equal((await bench.next()).id, 2);
+  assert.deepEqual(order, ["left", "write"]);
+  bench.client.close();
+  await bench.ended;
+});
+
+Deno.test("Connection ends when the content of an answer fails halfway, and says why", async () => {
+  let isClosed = false;
+  const failing = {
+    length: 9,
+    heldBytes: 0,
+    next: () => Promise.reject(internalError("Input/output error (os error 5)")),
+    close: () => void (isClosed = true),
+  };
+  const bench = await new Bench({ read: { run: () => new StreamedResult('{"data":"', failing, '"}') } }).ready();
+  await bench.send({ id: 1, method: "read" });
+  await bench.ended;
+  assert.equal(isClosed, true);
+  const line = bench.logLines.map((line) => JSON.parse(line)).find(({ level }) => level === "warn");
+  assert.equal(line?.message, "cannot finish an answer");
+  assert.match(JSON.stringify(line), /os error 5/);
 });
 
 Deno.test("Connection detaches its session and can be followed by another", async () => {

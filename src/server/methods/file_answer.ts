@@ -60,7 +60,8 @@ export class FileAnswer implements LargeContentReceiver {
       this.#leavePlace?.();
       left.resolve();
     };
-    this.#signal.addEventListener("abort", close);
+    if (this.#signal.aborted) close();
+    else this.#signal.addEventListener("abort", close);
     const { length, heldBytes } = source;
     const watched: ByteSource = { length, heldBytes, next: () => source.next(), close };
     // What is read as it leaves must not be written by a later request of the same client before.
