@@ -1,6 +1,7 @@
-/** The content of an open file, read while it is passed on. */
+/** The content of an open file, read while it is passed on, and how it is made ready for that. */
 
 import type { ByteSource } from "../bytes.ts";
+import { EAGAIN } from "../os/errno.ts";
 import { closeFd } from "../os/file_calls.ts";
 import { ReadTarget } from "../os/file_content.ts";
 import { allocate } from "../os/libc.ts";
@@ -15,13 +16,25 @@ export interface FileRange {
 }
 
 /**
- * Whether the range is in memory, as far as a look here and there tells. Only such content should be read while it
- * leaves: a device that takes its time would hold up everything that leaves behind it.
+ * Has what is missing of the range read into memory, as far as a look here and there tells. Only then should it be read
+ * while it leaves: a device that takes its time would hold up everything that leaves behind it, and a failure could no
+ * longer be answered. False where the filesystem does not say what is in memory.
  */
-export function isInMemory({ fd, offset, length }: FileRange): boolean {
-  const target = new ReadTarget(allocate(1));
+export async function bringIntoMemory(
+  io: IoContext,
+  { fd, offset, length }: FileRange,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const look = new ReadTarget(allocate(1));
+  let area: Uint8Array<ArrayBuffer> | null = null;
   for (let at = 0; at < length; at += RESIDENCY_STEP_BYTES) {
-    if (target.readNow(fd, target.bytes, offset + at) !== 1) return false;
+    // The last byte of a stretch: what the kernel reads ahead of us comes from its front.
+    const found = look.readNow(fd, look.bytes, offset + Math.min(at + RESIDENCY_STEP_BYTES, length) - 1);
+    if (found >= 0) continue;
+    if (found !== -EAGAIN) return false;
+    area ??= allocate(RESIDENCY_STEP_BYTES);
+    await readOnPool(io, fd, area, offset + at);
+    signal?.throwIfAborted();
   }
   return true;
 }

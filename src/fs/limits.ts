@@ -79,7 +79,10 @@ export const PIECE_BYTES = 768 * KIB;
  */
 export const STREAMED_PIECE_BYTES = 96 * KIB;
 
-/** Whether a large file is in memory is asked at this distance: files get there, and leave, in such stretches. */
+/**
+ * Whether a large file is in memory is asked at this distance, and what is missing is read in such pieces: files get
+ * there, and leave, in stretches of about this length.
+ */
 export const RESIDENCY_STEP_BYTES = 256 * KIB;
 
 /** Up to here a file that cannot tell whether its bytes are in memory is read on the event loop: 10 to 20 microseconds. */

@@ -7,7 +7,7 @@ import { allocate } from "../os/libc.ts";
 import { toBytePath } from "./byte_path.ts";
 import { openRegular, readNow, readPieces } from "./content.ts";
 import type { ByteSink, LargeContentReceiver, ReadFileRequest } from "./file_system.ts";
-import { type FileRange, FileSource, isInMemory } from "./file_source.ts";
+import { bringIntoMemory, type FileRange, FileSource } from "./file_source.ts";
 import type { IoContext } from "./io_context.ts";
 import { LARGE_READ_BYTES, MAX_READ_FILE_BYTES, PIECE_BYTES, SMALL_READ_BYTES } from "./limits.ts";
 import { OsError, tooLarge } from "./map_error.ts";
@@ -36,13 +36,15 @@ export async function readFile(
     await large.makeRoom();
     signal?.throwIfAborted();
     range = openRange(request);
-    if (isInMemory(range)) {
-      large.take(new FileSource(io, range));
-      return;
-    }
   }
   const { fd, offset, length: expected } = range;
+  let isHandedOver = false;
   try {
+    if (large !== undefined && expected >= LARGE_READ_BYTES && await bringIntoMemory(io, range, signal)) {
+      large.take(new FileSource(io, range));
+      isHandedOver = true;
+      return;
+    }
     // One byte more than allowed shows that the file has grown.
     const maxBytes = Math.min(request.length ?? Infinity, MAX_READ_FILE_BYTES + 1);
     if (readSmall(fd, sink, { offset, expected, maxBytes })) return;
@@ -50,7 +52,7 @@ export async function readFile(
     const total = await readPieces(io, fd, sink, { offset, maxBytes, pieceBytes, signal });
     if (total > MAX_READ_FILE_BYTES) throw tooLarge();
   } finally {
-    closeFd(fd);
+    if (!isHandedOver) closeFd(fd);
   }
 }
 

@@ -16,8 +16,8 @@ interface Pool {
 const BATCHES: Pool = { bufferBytes: 320 * 1024, maxFree: 4, free: [] };
 
 /**
- * A piece of a streamed message. What leaves in smaller ones wakes the peer more often, which took a fifth longer; larger
- * ones gained nothing.
+ * A piece of a long streamed message. What leaves in smaller ones wakes the peer more often, which took a fifth longer;
+ * larger ones gained nothing.
  */
 const STREAMS: Pool = { bufferBytes: 1024 * 1024, maxFree: 1, free: [] };
 
@@ -29,9 +29,12 @@ export function takeBuffer(minBytes: number): Bytes {
   return pool === undefined ? new Uint8Array(minBytes) : pool.free.pop() ?? new Uint8Array(pool.bufferBytes);
 }
 
-/** The largest buffer there is, or a smaller one if that is enough. */
-export function takeStreamBuffer(bytes: number): Bytes {
-  return takeBuffer(Math.min(bytes, STREAMS.bufferBytes));
+/** Up to here a message is better sent in small pieces: the peer reads the first while the next is made. */
+const SHORT_STREAM_BYTES = 4 * 1024 * 1024;
+
+/** A buffer to stream a message of so many bytes through. */
+export function takeStreamBuffer(messageBytes: number): Bytes {
+  return takeBuffer(messageBytes <= SHORT_STREAM_BYTES ? BATCHES.bufferBytes : STREAMS.bufferBytes);
 }
 
 /** Gives back a buffer that was taken; any other is left alone. */

@@ -319,7 +319,7 @@ export class WebSocketLink implements Link {
   /** Sends one frame piece by piece: a file of hundreds of megabytes passes through one buffer. */
   #sendStreamed(message: StreamedMessage): Promise<void> {
     return this.#exclusively(async () => {
-      const buffer = takeStreamBuffer(message.length + MAX_HEADER_BYTES);
+      const buffer = takeStreamBuffer(message.length);
       const filled = writeTextFrameHeader(buffer, message.length);
       await writeStreamed(message, { buffer, filled, write: (piece) => this.#writeAll(piece) });
       giveBuffer(buffer);

@@ -5,12 +5,13 @@ import { concatBytes } from "../../src/bytes.ts";
 import { BlockingLane } from "../../src/fs/blocking_lane.ts";
 import { openRegular } from "../../src/fs/content.ts";
 import { createDirectFileSystem } from "../../src/fs/direct.ts";
-import { FileSource, isInMemory } from "../../src/fs/file_source.ts";
+import { bringIntoMemory, FileSource } from "../../src/fs/file_source.ts";
 import type { LargeContentReceiver } from "../../src/fs/file_system.ts";
 import { createIoContext } from "../../src/fs/io_context.ts";
 import { LARGE_READ_BYTES, STREAMED_PIECE_BYTES } from "../../src/fs/limits.ts";
 import { toByteString } from "../../src/os/byte_string.ts";
-import { dropFromMemory } from "../support/page_cache.ts";
+import { closeFd } from "../../src/os/file_calls.ts";
+import { dropFromMemory, isInMemory, tellsWhatIsInMemory } from "../support/page_cache.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 
 const BYTES = 3 * LARGE_READ_BYTES + 1;
@@ -75,24 +76,47 @@ Deno.test("FileSource gives a growing file as long as it was, and a cut one as f
     cut.close();
   }));
 
-Deno.test("FileSource reads what is not in memory, too", async (test) => {
+Deno.test("FileSource reads what is not in memory, too, and bringIntoMemory() makes that unnecessary", async (test) => {
   await inScratchDirectory(async (directory) => {
     const path = `${directory}/f`;
     await Deno.writeFile(path, content());
-    const range = { fd: open(path), offset: 0, length: BYTES };
-    assert.equal(isInMemory({ ...range, length: 0 }), true);
-    const canTell = isInMemory(range);
     await dropFromMemory(path);
     await test.step({
       name: "the device is needed (skipped where the filesystem keeps files in memory or cannot tell)",
-      ignore: !canTell || isInMemory(range),
+      ignore: !tellsWhatIsInMemory() || isInMemory(path),
       fn: () => {},
     });
     await dropFromMemory(path);
-    const source = new FileSource(createIoContext(), range);
-    assert.deepEqual(await drain(source), content());
-    source.close();
+    const direct = new FileSource(createIoContext(), { fd: open(path), offset: 0, length: BYTES });
+    assert.deepEqual(await drain(direct), content());
+    direct.close();
+
+    await dropFromMemory(path);
+    const range = { fd: open(path), offset: 0, length: BYTES };
+    assert.equal(await bringIntoMemory(createIoContext(), range), tellsWhatIsInMemory());
+    const lane = new BlockingLane();
+    lane.run = () => Promise.reject(new Error("a thread was asked"));
+    const fromMemory = new FileSource({ ...createIoContext(), lane }, range);
+    if (tellsWhatIsInMemory()) assert.deepEqual(await drain(fromMemory), content());
+    fromMemory.close();
   });
+});
+
+Deno.test("bringIntoMemory() takes a file that has become shorter", () =>
+  inScratchDirectory(async (directory) => {
+    const path = `${directory}/f`;
+    await Deno.writeFile(path, content());
+    const range = { fd: open(path), offset: 0, length: BYTES };
+    await Deno.truncate(path, 10);
+    await dropFromMemory(path);
+    assert.equal(await bringIntoMemory(createIoContext(), range), tellsWhatIsInMemory());
+    closeFd(range.fd);
+  }));
+
+Deno.test("bringIntoMemory() cannot tell of files that are made as they are read", async () => {
+  const fd = open("/proc/self/maps");
+  assert.equal(await bringIntoMemory(createIoContext(), { fd, offset: 0, length: BYTES }), false);
+  closeFd(fd);
 });
 
 Deno.test("FileSource that is closed keeps the descriptor until no thread reads from it", async () => {
@@ -118,7 +142,7 @@ Deno.test("FileSource that is closed keeps the descriptor until no thread reads 
   assert.equal(isOpen(fd, "/proc/"), false);
 });
 
-Deno.test("readFile() hands over large content that is in memory, and only that, once there is room", async (test) => {
+Deno.test("readFile() hands over large content, in memory or not, and only that, once there is room", async (test) => {
   await inScratchDirectory(async (directory) => {
     const path = `${directory}/f`;
     const files = createDirectFileSystem();
@@ -144,15 +168,16 @@ Deno.test("readFile() hands over large content that is in memory, and only that,
     };
     await Deno.writeFile(path, content());
     assert.deepEqual(await read(LARGE_READ_BYTES - 1), []);
-    const calls = await read(LARGE_READ_BYTES);
+    const inMemory = await read(LARGE_READ_BYTES);
+    assert.equal(inMemory[0], "makeRoom");
+    await dropFromMemory(path);
+    const onDevice = await read(BYTES);
+    assert.equal(onDevice[0], "makeRoom");
     await test.step({
       name: "it is handed over (skipped where the filesystem cannot tell what is in memory)",
-      ignore: !calls.includes("take"),
-      fn: () => assert.deepEqual(calls, ["makeRoom", "take"]),
+      ignore: !tellsWhatIsInMemory(),
+      fn: () => assert.deepEqual([inMemory, onDevice], [["makeRoom", "take"], ["makeRoom", "take"]]),
     });
-    await dropFromMemory(path);
-    const fromDevice = await read(BYTES);
-    assert.equal(fromDevice[0], "makeRoom");
   });
 });
 

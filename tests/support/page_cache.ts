@@ -1,10 +1,11 @@
 /** Files in memory and out of it. */
 
 import assert from "node:assert/strict";
-import { openRegular } from "../../src/fs/content.ts";
-import { isInMemory } from "../../src/fs/file_source.ts";
-import { toByteString } from "../../src/os/byte_string.ts";
 import { closeFd } from "../../src/os/file_calls.ts";
+import { openRegular } from "../../src/fs/content.ts";
+import { toByteString } from "../../src/os/byte_string.ts";
+import { ReadTarget } from "../../src/os/file_content.ts";
+import { allocate } from "../../src/os/libc.ts";
 
 /** Writes a file to the device and out of memory, where the filesystem can do that. */
 export async function dropFromMemory(path: string): Promise<void> {
@@ -13,15 +14,21 @@ export async function dropFromMemory(path: string): Promise<void> {
   assert.ok(success, "dd");
 }
 
+/** Whether the middle of a file is in memory, where the filesystem tells. The kernel starts reading it if it is not. */
+export function isInMemory(path: string): boolean {
+  const { fd, stat } = openRegular(toByteString(path), { followSymlinks: true });
+  const target = new ReadTarget(allocate(1));
+  const count = target.readNow(fd, target.bytes, stat.size >> 1);
+  closeFd(fd);
+  return count === 1;
+}
+
 /** Whether the filesystem of temporary files tells what is in memory. Some, such as tmpfs, do not. */
 export function tellsWhatIsInMemory(): boolean {
   const path = Deno.makeTempFileSync({ prefix: "exec-server-test-" });
   try {
     Deno.writeTextFileSync(path, "just written, so it is");
-    const { fd } = openRegular(toByteString(path), { followSymlinks: true });
-    const tells = isInMemory({ fd, offset: 0, length: 1 });
-    closeFd(fd);
-    return tells;
+    return isInMemory(path);
   } finally {
     Deno.removeSync(path);
   }
