@@ -27,5 +27,6 @@ Deno.test("an idle server makes itself ready for the first request, and one that
     await server.finished;
     assert.equal(clock.pending, 0);
     assert.equal(text.includes("ready for the first request"), isIdle);
+    assert.equal(text.includes("WARN"), false, text);
   }
 });
