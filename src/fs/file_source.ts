@@ -39,13 +39,17 @@ export async function bringIntoMemory(
   return true;
 }
 
+/** Areas of closed sources, so that a client that reads one file after another does not keep the collector busy. */
+const spareTargets: ReadTarget[] = [];
+const MAX_SPARE_TARGETS = 4;
+
 /** Owns the descriptor. */
 export class FileSource implements ByteSource {
   readonly length: number;
   readonly heldBytes = STREAMED_PIECE_BYTES;
   readonly #io: IoContext;
   readonly #fd: number;
-  readonly #target = new ReadTarget(allocate(STREAMED_PIECE_BYTES));
+  readonly #target = spareTargets.pop() ?? new ReadTarget(allocate(STREAMED_PIECE_BYTES));
   #offset: number;
   #remaining: number;
   #isReading = false;
@@ -80,7 +84,12 @@ export class FileSource implements ByteSource {
     if (this.#isClosed) return;
     this.#isClosed = true;
     // A thread that still reads must not meet another file under this number.
-    if (!this.#isReading) closeFd(this.#fd);
+    if (!this.#isReading) this.#release();
+  }
+
+  #release(): void {
+    closeFd(this.#fd);
+    if (spareTargets.length < MAX_SPARE_TARGETS) spareTargets.push(this.#target);
   }
 
   async #read(part: Uint8Array<ArrayBuffer>): Promise<number> {
@@ -92,7 +101,7 @@ export class FileSource implements ByteSource {
       return await readOnPool(this.#io, this.#fd, part, this.#offset);
     } finally {
       this.#isReading = false;
-      if (this.#isClosed) closeFd(this.#fd);
+      if (this.#isClosed) this.#release();
     }
   }
 }

@@ -48,12 +48,17 @@ export async function readFile(
     // One byte more than allowed shows that the file has grown.
     const maxBytes = Math.min(request.length ?? Infinity, MAX_READ_FILE_BYTES + 1);
     if (readSmall(fd, sink, { offset, expected, maxBytes })) return;
-    const pieceBytes = expected <= SMALL_PIECE_BYTES ? SMALL_PIECE_BYTES : PIECE_BYTES;
+    const pieceBytes = Math.min(Math.max(SMALL_PIECE_BYTES, multipleOf3(expected + 1)), PIECE_BYTES);
     const total = await readPieces(io, fd, sink, { offset, maxBytes, pieceBytes, signal });
     if (total > MAX_READ_FILE_BYTES) throw tooLarge();
   } finally {
     if (!isHandedOver) closeFd(fd);
   }
+}
+
+/** Not less than this. */
+function multipleOf3(bytes: number): number {
+  return Math.ceil(bytes / 3) * 3;
 }
 
 /** The file, and how much of it is wanted and there. The descriptor is the caller's. */

@@ -19,7 +19,7 @@ const BATCHES: Pool = { bufferBytes: 320 * 1024, maxFree: 4, free: [] };
  * A piece of a long streamed message. What leaves in smaller ones wakes the peer more often, which took a fifth longer;
  * larger ones gained nothing.
  */
-const STREAMS: Pool = { bufferBytes: 1024 * 1024, maxFree: 1, free: [] };
+const STREAMS: Pool = { bufferBytes: 1024 * 1024, maxFree: 4, free: [] };
 
 const POOLS = [BATCHES, STREAMS];
 

@@ -321,8 +321,11 @@ export class WebSocketLink implements Link {
     return this.#exclusively(async () => {
       const buffer = takeStreamBuffer(message.length);
       const filled = writeTextFrameHeader(buffer, message.length);
-      await writeStreamed(message, { buffer, filled, write: (piece) => this.#writeAll(piece) });
-      giveBuffer(buffer);
+      try {
+        await writeStreamed(message, { buffer, filled, write: (piece) => this.#writeAll(piece) });
+      } finally {
+        giveBuffer(buffer);
+      }
     });
   }
 
