@@ -53,6 +53,8 @@ export class FileSource implements ByteSource {
   #offset: number;
   #remaining: number;
   #isReading = false;
+  /** Somebody has a piece of the area and may still look at it. */
+  #isLent = false;
   #isClosed = false;
 
   constructor(io: IoContext, { fd, offset, length }: FileRange) {
@@ -77,6 +79,7 @@ export class FileSource implements ByteSource {
       this.#offset += count;
     }
     this.#remaining -= filled;
+    this.#isLent = filled > 0;
     return filled === 0 ? null : this.#target.bytes.subarray(0, filled);
   }
 
@@ -89,7 +92,7 @@ export class FileSource implements ByteSource {
 
   #release(): void {
     closeFd(this.#fd);
-    if (spareTargets.length < MAX_SPARE_TARGETS) spareTargets.push(this.#target);
+    if (!this.#isLent && spareTargets.length < MAX_SPARE_TARGETS) spareTargets.push(this.#target);
   }
 
   async #read(part: Uint8Array<ArrayBuffer>): Promise<number> {

@@ -142,6 +142,21 @@ Deno.test("FileSource that is closed keeps the descriptor until no thread reads 
   assert.equal(isOpen(fd, "/proc/"), false);
 });
 
+Deno.test("FileSource that is closed early leaves the piece it has lent alone", () =>
+  inScratchDirectory(async (directory) => {
+    await Deno.writeFile(`${directory}/a`, new Uint8Array(BYTES).fill(1));
+    await Deno.writeFile(`${directory}/b`, new Uint8Array(BYTES).fill(2));
+    const source = (name: string) =>
+      new FileSource(createIoContext(), { fd: open(`${directory}/${name}`), offset: 0, length: BYTES });
+    const early = source("a");
+    const lent = await early.next();
+    early.close();
+    const other = source("b");
+    await other.next();
+    assert.ok(lent?.every((byte) => byte === 1));
+    other.close();
+  }));
+
 Deno.test("readFile() hands over large content, in memory or not, and only that, once there is room", async (test) => {
   await inScratchDirectory(async (directory) => {
     const path = `${directory}/f`;
