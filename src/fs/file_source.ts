@@ -69,7 +69,10 @@ export class FileSource implements ByteSource {
     const wanted = Math.min(STREAMED_PIECE_BYTES, this.#remaining);
     let filled = 0;
     while (filled < wanted) {
+      this.#mustBeWanted();
       const count = await this.#read(this.#target.bytes.subarray(filled, wanted));
+      // Closed meanwhile: the area may be another's by now.
+      this.#mustBeWanted();
       if (count === 0) {
         // The file has become shorter. Should it grow again, what comes then does not belong to what came before.
         this.#remaining = filled;
@@ -95,8 +98,11 @@ export class FileSource implements ByteSource {
     if (!this.#isLent && spareTargets.length < MAX_SPARE_TARGETS) spareTargets.push(this.#target);
   }
 
-  async #read(part: Uint8Array<ArrayBuffer>): Promise<number> {
+  #mustBeWanted(): void {
     if (this.#isClosed) throw new Error("content is not wanted any more");
+  }
+
+  async #read(part: Uint8Array<ArrayBuffer>): Promise<number> {
     const count = readNow(this.#fd, this.#target, part, this.#offset);
     if (count !== null) return count;
     this.#isReading = true;

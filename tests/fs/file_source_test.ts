@@ -12,7 +12,7 @@ import { LARGE_READ_BYTES, STREAMED_PIECE_BYTES } from "../../src/fs/limits.ts";
 import { toByteString } from "../../src/os/byte_string.ts";
 import { closeFd } from "../../src/os/file_calls.ts";
 import { dropFromMemory, isInMemory, tellsWhatIsInMemory } from "../support/page_cache.ts";
-import { inScratchDirectory } from "../support/scratch_directory.ts";
+import { inScratchDirectory, openBelow } from "../support/scratch_directory.ts";
 
 const BYTES = 3 * LARGE_READ_BYTES + 1;
 
@@ -157,6 +157,16 @@ Deno.test("FileSource that is closed early leaves the piece it has lent alone", 
     other.close();
   }));
 
+Deno.test("FileSource that is closed while it reads lends nothing any more", () =>
+  inScratchDirectory(async (directory) => {
+    await Deno.writeFile(`${directory}/f`, content());
+    const source = new FileSource(createIoContext(), { fd: open(`${directory}/f`), offset: 0, length: BYTES });
+    const reading = source.next();
+    source.close();
+    await assert.rejects(reading, /not wanted/);
+    assert.deepEqual(openBelow(directory), []);
+  }));
+
 Deno.test("readFile() hands over large content, in memory or not, and only that, once there is room", async (test) => {
   await inScratchDirectory(async (directory) => {
     const path = `${directory}/f`;
@@ -203,6 +213,5 @@ Deno.test("readFile() closes the file when there is no room for its content", ()
     const receiver: LargeContentReceiver = { makeRoom: () => Promise.reject(new Error("no room")), take: () => {} };
     const request = { path, followSymlinks: true, offset: 0, length: null };
     await assert.rejects(createDirectFileSystem().readFile(request, () => {}, undefined, receiver), /no room/);
-    const open = [...Deno.readDirSync("/proc/self/fd")].filter(({ name }) => isOpen(Number(name), path));
-    assert.deepEqual(open, []);
+    assert.deepEqual(openBelow(directory), []);
   }));

@@ -41,6 +41,17 @@ export function descriptorCount(pid: number): number {
   return [...Deno.readDirSync(`/proc/${pid}/fd`)].length;
 }
 
+/** What the descriptors of a process lead to, each by its path or the kernel's name for it. */
+export function openFiles(pid: number): string[] {
+  return [...Deno.readDirSync(`/proc/${pid}/fd`)].flatMap(({ name }) => {
+    try {
+      return [Deno.readLinkSync(`/proc/${pid}/fd/${name}`)];
+    } catch {
+      return []; // The descriptor of the listing itself, or one that was just closed.
+    }
+  });
+}
+
 /** Resident memory of a process. */
 export function residentMb(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(Deno.readTextFileSync(`/proc/${pid}/status`))![1]) / 1024;

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { DomainError, type ErrorKind } from "../../src/errors.ts";
+import { openFiles } from "./proc.ts";
 
 /** Runs the test in a fresh directory, named by its canonical path, and removes it afterwards. */
 export async function inScratchDirectory(test: (directory: string) => Promise<void> | void): Promise<void> {
@@ -35,12 +36,5 @@ export function modeOf(path: string): number {
 
 /** What this process has open below a directory, whichever test opened it: paths. */
 export function openBelow(directory: string): string[] {
-  return [...Deno.readDirSync("/proc/self/fd")].flatMap(({ name }) => {
-    try {
-      const path = Deno.readLinkSync(`/proc/self/fd/${name}`);
-      return path.startsWith(directory) ? [path] : [];
-    } catch {
-      return []; // The descriptor of the listing itself, or one that was just closed.
-    }
-  });
+  return openFiles(Deno.pid).filter((path) => path.startsWith(directory));
 }
