@@ -50,8 +50,8 @@ export class LingerPlace {
   }
 
   /**
-   * Waits for at most so long, less than a second. The first part of that time the processor is kept awake, though it is left to anybody
-   * else who wants it: sleeping and waking take longer than most of what is waited for.
+   * Waits for at most so long, less than a second. The first part of that time the processor is kept awake, though it is
+   * left to anybody else who wants it: sleeping and waking take longer than most of what is waited for.
    */
   wait({ awakeUs, asleepUs }: { awakeUs: number; asleepUs: number }): LingerOutcome {
     const { sched_yield } = libc();

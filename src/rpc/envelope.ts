@@ -146,7 +146,7 @@ export class EncodedResult {
 }
 
 /** From here on base64 is made as it leaves, in steps: a long string takes longer to make than to send. */
-const LONG_CONTENT_BYTES = 96 * 1024;
+export const LONG_CONTENT_BYTES = 96 * 1024;
 
 /** A result that is these bytes' base64 between two ASCII texts. The bytes belong to it from now on. */
 export function contentResult(before: string, bytes: Uint8Array, after: string): EncodedResult | StreamedResult {

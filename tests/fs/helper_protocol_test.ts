@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { concatBytes } from "../../src/bytes.ts";
 import { DomainError, notFound } from "../../src/errors.ts";
 import {
   encodeFrame,
@@ -15,16 +16,6 @@ import {
 import { OsError } from "../../src/fs/map_error.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
-
-function joined(parts: readonly Bytes[]): Bytes {
-  const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
-}
 
 function prefix(headBytes: number, bodyBytes: number): Bytes {
   const bytes = new Uint8Array(8);
@@ -46,7 +37,7 @@ function readAll(bytes: Bytes, pieceBytes = bytes.length): Frame[] {
 
 Deno.test("frames arrive whole however they are cut", () => {
   const body = Uint8Array.from({ length: 300 }, (_, index) => index & 0xff);
-  const bytes = joined([
+  const bytes = concatBytes([
     ...encodeFrame({ id: 1, text: "å\u0000" }, body),
     ...encodeFrame({ id: 2 }),
     ...encodeFrame({ id: 3 }, new Uint8Array([7])),
@@ -66,7 +57,7 @@ Deno.test("a body is not copied on its way out", () => {
 
 Deno.test("names that are not UTF-8 survive", () => {
   const path = new Uint8Array([0x2f, 0xff, 0x80, 0x61]);
-  const [frame] = readAll(joined(encodeFrame({ params: { path, other: "/a" } })));
+  const [frame] = readAll(concatBytes(encodeFrame({ params: { path, other: "/a" } })));
   assert.deepEqual(frame!.head, { params: { path, other: "/a" } });
 });
 
@@ -85,7 +76,7 @@ Deno.test("what a frame claims is refused before there is room made for it", () 
 Deno.test("a head that is no JSON, or no UTF-8, is refused", () => {
   for (const head of [[0x7b], [0x22, 0xff, 0x22], [0x41, 0x42]]) {
     const reader = new FrameReader(REQUEST_LIMITS);
-    const bytes = joined([prefix(head.length, 0), Uint8Array.from(head)]);
+    const bytes = concatBytes([prefix(head.length, 0), Uint8Array.from(head)]);
     assert.throws(() => reader.push(bytes, () => {}), FrameError);
   }
 });

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import type { Client } from "../../src/client/mod.ts";
 import { OPCODE } from "../../src/transport/websocket_frames.ts";
+import { residentMb } from "../support/proc.ts";
 import { clientFrame, RawWebSocket } from "../support/raw_websocket.ts";
 import { TestServer } from "../support/test_server.ts";
 
@@ -17,10 +18,6 @@ async function startFlood(socket: RawWebSocket, processId = "flood"): Promise<vo
   await socket.sendText(JSON.stringify({ id: "start", method: "process/start", params }));
   const { error } = await socket.readUntil((message) => message.id === "start");
   assert.equal(error, undefined);
-}
-
-function residentMb(pid: number): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(Deno.readTextFileSync(`/proc/${pid}/status`))![1]) / 1024;
 }
 
 Deno.test("400 requests pipelined into a flood are all answered, on five connections, time and again", async () => {

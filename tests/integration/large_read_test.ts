@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { tellsWhatIsInMemory } from "../support/page_cache.ts";
-import { descriptorCount, residentMb } from "../support/proc.ts";
+import { descriptorCount, openFiles, residentMb } from "../support/proc.ts";
 import { RawWebSocket } from "../support/raw_websocket.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { TestServer } from "../support/test_server.ts";
@@ -25,13 +25,7 @@ function whereStreamed(name: string, fn: () => Promise<void>): void {
 
 /** How often the server has the file open. */
 function timesOpen(server: TestServer, path: string): number {
-  return [...Deno.readDirSync(`/proc/${server.pid}/fd`)].filter(({ name }) => {
-    try {
-      return Deno.readLinkSync(`/proc/${server.pid}/fd/${name}`) === path;
-    } catch {
-      return false; // Closed while we looked.
-    }
-  }).length;
+  return openFiles(server.pid).filter((open) => open === path).length;
 }
 
 async function requested(server: TestServer, path: string, ...others: object[]): Promise<RawWebSocket> {

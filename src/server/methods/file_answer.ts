@@ -2,10 +2,7 @@
 
 import { type ByteSource, sourceOf } from "../../bytes.ts";
 import type { ByteSink, LargeContentReceiver } from "../../fs/file_system.ts";
-import { EncodedResult, StreamedResult } from "../../rpc/envelope.ts";
-
-/** A first piece up to this becomes text at once. Other content stays bytes until it leaves: no string ever holds it. */
-const MAX_TEXT_BYTES = 64 * 1024;
+import { EncodedResult, LONG_CONTENT_BYTES, StreamedResult } from "../../rpc/envelope.ts";
 
 const BEFORE = '{"dataBase64":"';
 const AFTER = '"}';
@@ -27,8 +24,9 @@ export class FileAnswer implements LargeContentReceiver {
     this.#signal = signal;
   }
 
-  add: ByteSink = (piece) => {
-    if (this.#pieces.length > 0 || piece.length > MAX_TEXT_BYTES) this.#pieces.push(piece.slice());
+  /** Short content becomes text at once. Other content stays bytes until it leaves: no string ever holds it. */
+  readonly add: ByteSink = (piece) => {
+    if (this.#pieces.length > 0 || piece.length >= LONG_CONTENT_BYTES) this.#pieces.push(piece.slice());
     else this.#text += piece.toBase64();
   };
 
