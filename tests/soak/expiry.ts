@@ -1,15 +1,15 @@
-/** Many sessions that end at once, as after the loss of a network: nobody else has to wait for it, and nothing is left. */
+/**
+ * Many sessions that end at once, as after the loss of a network: nothing is left, and others are answered meanwhile.
+ * How long those wait is printed; `tests/process/hunt_pacing_test.ts` shows, without a clock, why it is not long.
+ */
 
-import assert from "node:assert/strict";
 import { childrenOf } from "../support/proc.ts";
 import { TestServer } from "../support/test_server.ts";
 import { until } from "../support/until.ts";
 
 const SESSIONS = 200;
-/** A fraction of this on an idle machine. Looking through all processes once per session takes many times as long. */
-const MAX_CALL_MS = 1_500;
 
-Deno.test(`${SESSIONS} sessions that expire together hold up nobody for ${MAX_CALL_MS} ms, and leave nothing`, async () => {
+Deno.test(`${SESSIONS} sessions that expire together leave nothing`, async () => {
   await using server = await TestServer.start({ args: ["--detached-session-ttl-ms", "200", "--log-level", "error"] });
   await using other = await server.connect();
   const clients = await Promise.all(Array.from({ length: SESSIONS }, () => server.connect()));
@@ -27,5 +27,4 @@ Deno.test(`${SESSIONS} sessions that expire together hold up nobody for ${MAX_CA
     longestMs = Math.max(longestMs, performance.now() - startedAtMs);
   }
   console.log(`longest call: ${longestMs.toFixed(0)} ms`);
-  assert.ok(longestMs < MAX_CALL_MS, `a call took ${longestMs.toFixed(0)} ms`);
 });
