@@ -14,9 +14,9 @@ import { until } from "../support/until.ts";
 import { RollCall } from "./roll_call.ts";
 
 /** Far longer than any process here takes to end. */
-const END_LIMIT_MS = 20_000;
+const END_LIMIT_MS = 60_000;
 /** The server looks for ended orphans every few seconds. */
-const ORPHAN_LIMIT_MS = 15_000;
+const ORPHAN_LIMIT_MS = 60_000;
 /** About half a second on the run; whoever is not caught by then stays, and is found. */
 const FORK_CHAIN_GENERATIONS = 400;
 const FORK_TREE_DEPTH = 4;

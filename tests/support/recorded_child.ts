@@ -121,7 +121,7 @@ export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
 export async function eventually(
   claim: string,
   isSo: () => boolean | Promise<boolean>,
-  limitMs = 10_000,
+  limitMs = 60_000,
 ): Promise<void> {
   const deadline = performance.now() + limitMs;
   while (!await isSo()) {

@@ -18,7 +18,7 @@ export const KEY = {
 } as const;
 
 /** Far longer than any program takes to show something on a busy machine. */
-const LIMIT_MS = 20_000;
+const LIMIT_MS = 60_000;
 
 export interface TerminalOptions extends Partial<ScreenSize> {
   cwd?: string;

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 
 const LOOK_INTERVAL_MS = 10;
 /** Far longer than anything waited for takes on a busy machine. */
-const DEFAULT_LIMIT_MS = 20_000;
+const DEFAULT_LIMIT_MS = 60_000;
 
 /** Resolves once this holds; fails with the description when the limit has passed. */
 export async function until(
