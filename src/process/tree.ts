@@ -194,7 +194,7 @@ export class ProcessTree {
   async #hunt(roots: Set<TreeRoot>, graceMs: number): Promise<HuntOutcome> {
     do {
       // Behind every timer that is due already: on a busy machine that is where the other sessions' ends are waiting.
-      await new Promise((resolve) => setTimeout(resolve, this.#restUntilMs - performance.now()));
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, this.#restUntilMs - performance.now())));
     } while (performance.now() < this.#restUntilMs);
     this.#restUntilMs = performance.now() + HUNT_INTERVAL_MS;
     this.#plannedHunts.delete(graceMs);
