@@ -52,7 +52,11 @@ export class ChangeQueue {
   addUnwatched(directory: ByteString): void {
     if (this.#isClosed) return;
     if (this.#isFull) this.overflow();
-    this.#unwatched.add(directory);
+    // Too many to name: then it is said of everything.
+    if (this.#unwatched.size >= this.#maxPending) {
+      this.#unwatched.clear();
+      this.#unwatched.add(this.#options.root);
+    } else if (!this.#unwatched.has(this.#options.root)) this.#unwatched.add(directory);
     this.#schedule();
   }
 

@@ -81,6 +81,13 @@ Deno.test("ChangeQueue keeps what cannot be watched through an overflow", () => 
   assert.deepEqual(sent, [["overflow /root"], ["unwatched /root/d"]]);
 });
 
+Deno.test("ChangeQueue says it of the whole tree when more directories are unwatched than it keeps", () => {
+  const { queue, clock, sent } = bound(new Fixture({ maxPending: 3 }));
+  for (let index = 0; index < 10; index++) queue.addUnwatched(toByteString(`/root/${index}`));
+  clock.advance(50);
+  assert.deepEqual(sent, [["overflow /root"], ["unwatched /root"]]);
+});
+
 Deno.test("ChangeQueue waits for room and goes on when there is some", () => {
   const fixture = new Fixture({ maxPending: 2 });
   const { queue, clock, sent, add } = bound(fixture);
