@@ -1,33 +1,29 @@
 /**
- * Watches one path that is no directory: its content, and whether the name is taken away, given back or given to another
- * file. A link is followed for the content and watched itself for the name.
+ * Watches one path that is no directory: its content, and whether the path is taken away, given back or given to another
+ * file: by its own name, or by anything on the way to it. A link is followed for as long as the watch lives.
  */
 
 import { invalidRequest } from "../errors.ts";
 import type { ByteString } from "../os/byte_string.ts";
+import { ENOENT, ENOTDIR } from "../os/errno.ts";
 import { nameOf, parentOf } from "./byte_path.ts";
 import type { ChangeQueue } from "./change_queue.ts";
 import {
   IN_ATTRIB,
   IN_CREATE,
   IN_DELETE,
-  IN_DELETE_SELF,
-  IN_IGNORED,
   IN_MODIFY,
-  IN_MOVE_SELF,
   IN_MOVED_FROM,
   IN_MOVED_TO,
-  IN_UNMOUNT,
   type Inotify,
   type Subscription,
 } from "./inotify.ts";
 import { cannotWatch } from "./map_error.ts";
 import type { WatchBudget } from "./watch_budget.ts";
+import { identityOf, WatchedWay } from "./watched_way.ts";
 
 const APPEARED = IN_CREATE | IN_MOVED_TO;
 const DISAPPEARED = IN_DELETE | IN_MOVED_FROM;
-const DIRECTORY_ENDED = IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED;
-
 export interface FileWatchOptions {
   readonly inotify: Inotify;
   readonly budget: WatchBudget;
@@ -37,62 +33,95 @@ export interface FileWatchOptions {
 
 export class FileWatch {
   readonly #options: FileWatchOptions;
+  readonly #way: WatchedWay;
+  /** Null while there is no such directory. */
   #directory: Subscription | null = null;
-  /** Null while the name leads to nothing. */
+  /** Null while the path leads to nothing. */
   #content: Subscription | null = null;
+  /** Which file the path has led to. */
+  #identity: string | null = null;
+  #isOpen = false;
 
   constructor(options: FileWatchOptions) {
     this.#options = options;
+    this.#way = new WatchedWay(options.inotify, options.path, () => this.#lookAgain());
   }
 
   start(): Promise<void> {
-    const { inotify, budget, changes, path } = this.#options;
+    const { budget } = this.#options;
     if (!budget.take()) throw invalidRequest(`Cannot watch: more than ${budget.limit} directories in all`);
-    const mask = APPEARED | DISAPPEARED | IN_DELETE_SELF | IN_MOVE_SELF;
-    const directory = inotify.subscribe(parentOf(path), mask, {
-      changed: (happened, name) => this.#nameChanged(happened, name),
-      overflowed: () => changes.overflow(),
-    });
-    if (typeof directory === "number") {
-      budget.release();
-      throw cannotWatch(-directory);
-    }
-    this.#directory = directory;
-    this.#watchContent();
-    return Promise.resolve();
+    this.#isOpen = true;
+    const errno = this.#follow() ?? (this.#identity === null ? ENOENT : null);
+    if (errno === null) return Promise.resolve();
+    this.close();
+    throw cannotWatch(errno);
   }
 
   close(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#way.close();
     this.#content?.close();
-    this.#content = null;
-    if (this.#directory === null) return;
-    this.#directory.close();
-    this.#directory = null;
+    this.#directory?.close();
+    this.#content = this.#directory = null;
     this.#options.budget.release();
+  }
+
+  /**
+   * Watches everything as it is now, and what stays without a gap. Null, or the error number when something that is there
+   * cannot be watched. When something is not there the way tells that it has come.
+   */
+  #follow(): number | null {
+    const { inotify, changes, path } = this.#options;
+    const overflowed = () => this.#overflowed();
+    this.#way.follow();
+    const directory = inotify.subscribe(parentOf(path), APPEARED | DISAPPEARED, {
+      changed: (mask, name) => this.#nameChanged(mask, name),
+      overflowed,
+    });
+    this.#directory?.close();
+    this.#directory = typeof directory === "number" ? null : directory;
+    const content = inotify.subscribe(path, IN_MODIFY | IN_ATTRIB, {
+      changed: (mask, name) => {
+        if (!this.#isOpen || name !== "") return;
+        // A file that loses a name, perhaps to another file, says no more than this.
+        if ((mask & IN_ATTRIB) !== 0) this.#lookAgain();
+        else if ((mask & IN_MODIFY) !== 0) changes.add(path, "modified");
+      },
+      overflowed,
+    });
+    this.#content?.close();
+    this.#content = typeof content === "number" ? null : content;
+    this.#identity = identityOf(path);
+    const failures = [directory, content].filter((result) => typeof result === "number");
+    const failure = failures.find((result) => result !== -ENOENT && result !== -ENOTDIR);
+    return failure === undefined ? null : -failure;
+  }
+
+  #followOrTell(): void {
+    if (this.#follow() !== null) this.#options.changes.addUnwatched(this.#options.path);
   }
 
   #nameChanged(mask: number, name: ByteString): void {
     const { changes, path } = this.#options;
-    if (name === nameOf(path)) {
-      this.#content?.close();
-      this.#content = null;
-      changes.add(path, (mask & DISAPPEARED) !== 0 ? "removed" : "created");
-      if ((mask & APPEARED) !== 0) this.#watchContent();
-    } else if (name === "" && (mask & DIRECTORY_ENDED) !== 0) {
-      changes.add(path, "removed");
-      this.close();
-    }
+    if (!this.#isOpen || name !== nameOf(path)) return;
+    changes.add(path, (mask & DISAPPEARED) !== 0 ? "removed" : "created");
+    this.#followOrTell();
   }
 
-  #watchContent(): void {
-    const { inotify, changes, path } = this.#options;
-    const subscription = inotify.subscribe(path, IN_MODIFY | IN_ATTRIB, {
-      changed: (mask, name) => {
-        if (name === "" && (mask & (IN_MODIFY | IN_ATTRIB)) !== 0) changes.add(path, "modified");
-      },
-      overflowed: () => changes.overflow(),
-    });
-    // Gone already, or a link to nothing: the directory tells when that changes.
-    this.#content = typeof subscription === "number" ? null : subscription;
+  /** The file or something on the way to it is different now. */
+  #lookAgain(): void {
+    if (!this.#isOpen) return;
+    const { changes, path } = this.#options;
+    const earlier = this.#identity;
+    this.#followOrTell();
+    if (this.#identity !== null) changes.add(path, this.#identity === earlier ? "modified" : "created");
+    else if (earlier !== null) changes.add(path, "removed");
+  }
+
+  #overflowed(): void {
+    if (!this.#isOpen) return;
+    this.#followOrTell();
+    this.#options.changes.overflow();
   }
 }

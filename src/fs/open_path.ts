@@ -72,7 +72,7 @@ export interface Location {
 }
 
 /** More links in a row than this are a loop: the kernel's own figure. */
-const MAX_LINKS = 40;
+export const MAX_LINKS = 40;
 
 /**
  * Where the content of a path lives or would be created: links in the last component are resolved, so that the name

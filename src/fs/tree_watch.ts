@@ -36,6 +36,7 @@ import { cannotWatch, OsError } from "./map_error.ts";
 import type { Pacer, Slice } from "./pacer.ts";
 import type { WatchBudget } from "./watch_budget.ts";
 import { WatchedPlaceholders } from "./watched_placeholders.ts";
+import { identityOf, WatchedWay } from "./watched_way.ts";
 
 const APPEARED = IN_CREATE | IN_MOVED_TO;
 const DISAPPEARED = IN_DELETE | IN_MOVED_FROM;
@@ -58,10 +59,20 @@ interface Unseen {
   readonly isNew: boolean;
 }
 
+/** A directory that is being looked into: what is listed may be gone when its turn comes. */
+interface Look {
+  readonly path: ByteString;
+  readonly gone: Set<ByteString>;
+  isGone: boolean;
+}
+
 export class TreeWatch {
   readonly #options: TreeWatchOptions;
   readonly #directories = new Map<ByteString, Subscription>();
   readonly #placeholders = new WatchedPlaceholders();
+  readonly #way: WatchedWay;
+  /** Which directory the root has led to. */
+  #identity: string | null = null;
   readonly #listener: InotifyListener = {
     changed: (mask, name, directory) => {
       if (this.#isClosed) return;
@@ -72,6 +83,7 @@ export class TreeWatch {
   };
   #unseen: Unseen[] = [];
   #isScanning = false;
+  #look: Look | null = null;
   /** The first look is under way, which the client waits for. */
   #isStarting = true;
   /** Events were lost and the watches have to be set anew. */
@@ -82,12 +94,14 @@ export class TreeWatch {
 
   constructor(options: TreeWatchOptions) {
     this.#options = options;
+    this.#way = new WatchedWay(options.inotify, options.root, () => this.#mustLeadToRoot());
   }
 
   /** Resolves when everything is being watched. */
   async start(): Promise<void> {
     try {
-      this.#watchRoot();
+      const failure = this.#watchRoot();
+      if (failure !== null) throw failure;
       await this.#scan();
       this.#isStarting = false;
     } catch (error) {
@@ -100,13 +114,29 @@ export class TreeWatch {
     this.#isClosed = true;
     this.#unseen = [];
     this.#forgetAll();
+    this.#way.close();
   }
 
-  #watchRoot(): void {
+  /** Null when it is watched, with the way to it. */
+  #watchRoot(): Error | null {
     const { root, recursive } = this.#options;
+    this.#way.follow();
     const failure = this.#watch(root);
-    if (failure !== null) throw failure;
-    if (recursive) this.#unseen.push({ path: root, isNew: false });
+    this.#identity = identityOf(root);
+    if (failure === null && recursive) this.#unseen.push({ path: root, isNew: false });
+    return failure;
+  }
+
+  /** After a change on the way to the root: a path that leads elsewhere now has gone as far as this watch is concerned. */
+  #mustLeadToRoot(): void {
+    if (this.#isClosed) return;
+    if (identityOf(this.#options.root) === this.#identity) this.#way.follow();
+    else this.#rootIsGone();
+  }
+
+  #rootIsGone(): void {
+    this.#options.changes.add(this.#options.root, "removed");
+    this.close();
   }
 
   /** Null when it is watched now. */
@@ -134,6 +164,7 @@ export class TreeWatch {
     if (!recursive && parent !== this.#options.root) return;
     if ((mask & DISAPPEARED) !== 0) {
       this.#add(path, "removed");
+      this.#noteGone(path);
       if (!isDirectory) return;
       // What is deleted was empty; what is moved away takes everything below with it.
       if ((mask & IN_DELETE) !== 0) this.#forget(path);
@@ -176,8 +207,7 @@ export class TreeWatch {
       if ((mask & IN_IGNORED) !== 0) this.#forget(directory);
       return;
     }
-    this.#options.changes.add(directory, "removed");
-    this.close();
+    this.#rootIsGone();
   }
 
   // ---------------------------------------------------------------- looking into directories
@@ -197,8 +227,8 @@ export class TreeWatch {
     try {
       const slice = this.#options.pacer.slice();
       for (let next = this.#unseen.shift(); next !== undefined; next = this.#unseen.shift()) {
-        await this.#look(next, slice);
-        if (this.#mustRestart) this.#beginAgain();
+        await this.#lookAt(next, slice);
+        if (this.#mustRestart && !this.#isClosed) this.#beginAgain();
       }
       if (this.#owesOverflow) this.#options.changes.overflow();
       this.#owesOverflow = false;
@@ -207,16 +237,19 @@ export class TreeWatch {
     }
   }
 
-  async #look({ path, isNew }: Unseen, slice: Slice): Promise<void> {
+  async #lookAt({ path, isNew }: Unseen, slice: Slice): Promise<void> {
     const failure = this.#watch(path);
     if (failure !== null) return this.#cannotWatch(path, failure);
     this.#tellIfUsed(path);
     const fd = openAt(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
     if (fd < 0) return this.#cannotWatch(path, new OsError(-fd));
+    const look: Look = this.#look = { path, gone: new Set(), isGone: false };
     try {
       for (const record of await allRecords(fd, slice)) {
-        if (this.#isClosed || this.#mustRestart) return;
+        if (this.#isClosed || this.#mustRestart || look.isGone) return;
         const child = joinPath(path, record.name);
+        // Told to be gone already, or told and looked into as what came instead.
+        if (look.gone.has(child)) continue;
         if (isNew) this.#options.changes.add(child, "created");
         if (isDirectory(fd, record)) this.#unseen.push({ path: child, isNew });
         if (slice.isOverAtLast) await slice.rest();
@@ -225,8 +258,16 @@ export class TreeWatch {
       if (!(error instanceof OsError)) throw error;
       this.#cannotWatch(path, error);
     } finally {
+      this.#look = null;
       closeFd(fd);
     }
+  }
+
+  #noteGone(path: ByteString): void {
+    const look = this.#look;
+    if (look === null) return;
+    if (parentOf(path) === look.path) look.gone.add(path);
+    else if (look.path === path || look.path.startsWith(`${path}/`)) look.isGone = true;
   }
 
   #cannotWatch(path: ByteString, failure: Error): void {
@@ -241,7 +282,10 @@ export class TreeWatch {
 
   #restart(): void {
     if (this.#isClosed || this.#mustRestart) return;
-    if (!this.#options.recursive) return this.#options.changes.overflow();
+    if (!this.#options.recursive) {
+      this.#mustLeadToRoot();
+      return this.#options.changes.overflow();
+    }
     this.#mustRestart = true;
     if (this.#isScanning) return; // The scan takes care of it.
     this.#beginAgain();
@@ -251,18 +295,13 @@ export class TreeWatch {
 
   /** Watches the root anew and nothing else yet: which directories came and went is not known. */
   #beginAgain(): void {
-    const { root, changes } = this.#options;
     this.#mustRestart = false;
     this.#owesOverflow = true;
     this.#unseen = [];
     this.#forgetAll();
-    if (this.#watch(root) === null) {
-      this.#unseen.push({ path: root, isNew: false });
-      return;
-    }
+    if (this.#watchRoot() === null) return;
     this.#owesOverflow = false;
-    changes.add(root, "removed");
-    this.close();
+    this.#rootIsGone();
   }
 
   #forgetBelow(path: ByteString): void {

@@ -2,8 +2,9 @@
  * `fs/watch` and `fs/unwatch`: the watches of one connection.
  *
  * Changes are told in `fs/changed` notifications, gathered over `debounceMs`. Nothing is lost silently: what could not
- * be told becomes an `overflow`, what cannot be watched an `unwatched`. When the watched path itself goes, that is told
- * as removed and is the last the watch tells, until the client ends it.
+ * be told becomes an `overflow`, what cannot be watched an `unwatched`. When a watched directory itself goes, or its path
+ * leads elsewhere because of what happened above it, that is told as removed and is the last the watch tells, until the
+ * client ends it. Of a watched file the return is told, too.
  */
 
 import { invalidRequest } from "../errors.ts";

@@ -1,33 +1,12 @@
 import assert from "node:assert/strict";
 import { MAX_WATCHES } from "../../src/fs/limits.ts";
-import type { WatchesOptions, WatchRequest } from "../../src/fs/watch.ts";
 import { WatchBudget } from "../../src/fs/watch_budget.ts";
-import { assertFails, inScratchDirectory } from "../support/scratch_directory.ts";
-import { WatchRecorder } from "../support/watch_recorder.ts";
+import { assertFails } from "../support/scratch_directory.ts";
+import { eventsHandled, watchesAbove, watchRequest, watchTest } from "../support/watch_recorder.ts";
 
-function test(
-  claim: string,
-  body: (recorder: WatchRecorder, directory: string) => Promise<void>,
-  options: Partial<WatchesOptions> = {},
-): void {
-  Deno.test(`fs/watch ${claim}`, () =>
-    inScratchDirectory(async (directory) => {
-      const recorder = new WatchRecorder(options);
-      try {
-        await body(recorder, directory);
-      } finally {
-        await recorder.end();
-      }
-    }));
-}
-
-function request(path: string, options: Partial<WatchRequest> = {}): WatchRequest {
-  return { watchId: 1, path, recursive: false, debounceMs: 5, ...options };
-}
-
-test("tells what is created, modified, removed and renamed in a directory", async (recorder, directory) => {
+watchTest("tells what is created, modified, removed and renamed in a directory", async (recorder, directory) => {
   await Deno.writeTextFile(`${directory}/old`, "");
-  await recorder.watches.watch(request(directory));
+  await recorder.watches.watch(watchRequest(directory));
   const told = (text: string) => recorder.until(() => recorder.texts(directory).includes(text));
   await Deno.writeTextFile(`${directory}/new`, "");
   await told("created /new");
@@ -44,59 +23,62 @@ test("tells what is created, modified, removed and renamed in a directory", asyn
   await told("modified /renamed");
 });
 
-test("without recursion says nothing of what is below", async (recorder, directory) => {
+watchTest("without recursion says nothing of what is below", async (recorder, directory) => {
   await Deno.mkdir(`${directory}/sub`);
-  await recorder.watches.watch(request(directory));
+  await recorder.watches.watch(watchRequest(directory));
   await Deno.writeTextFile(`${directory}/sub/below`, "");
   await Deno.writeTextFile(`${directory}/last`, "");
   await recorder.until(() => recorder.texts(directory).includes("created /last"));
   assert.deepEqual(recorder.texts(directory).filter((text) => text.includes("/sub/")), []);
 });
 
-test("with recursion sees directories that were there, and finds what is in new ones", async (recorder, directory) => {
-  await Deno.mkdir(`${directory}/was/there`, { recursive: true });
-  await recorder.watches.watch(request(directory, { recursive: true }));
-  assert.equal(recorder.inotify.size, 3);
-  await Deno.writeTextFile(`${directory}/was/there/f`, "");
-  await Deno.mkdir(`${directory}/new/deep/tree`, { recursive: true });
-  await Deno.writeTextFile(`${directory}/new/deep/tree/f`, "");
-  const expected = ["/was/there/f", "/new", "/new/deep", "/new/deep/tree", "/new/deep/tree/f"];
-  await recorder.until(() => expected.every((path) => recorder.texts(directory).includes(`created ${path}`)));
-  await Deno.writeTextFile(`${directory}/new/deep/tree/g`, "");
-  await recorder.until(() => recorder.texts(directory).includes("created /new/deep/tree/g"));
-});
+watchTest(
+  "with recursion sees directories that were there, and finds what is in new ones",
+  async (recorder, directory) => {
+    await Deno.mkdir(`${directory}/was/there`, { recursive: true });
+    await recorder.watches.watch(watchRequest(directory, { recursive: true }));
+    assert.equal(recorder.inotify.size, await watchesAbove(directory) + 3);
+    await Deno.writeTextFile(`${directory}/was/there/f`, "");
+    await Deno.mkdir(`${directory}/new/deep/tree`, { recursive: true });
+    await Deno.writeTextFile(`${directory}/new/deep/tree/f`, "");
+    const expected = ["/was/there/f", "/new", "/new/deep", "/new/deep/tree", "/new/deep/tree/f"];
+    await recorder.until(() => expected.every((path) => recorder.texts(directory).includes(`created ${path}`)));
+    await Deno.writeTextFile(`${directory}/new/deep/tree/g`, "");
+    await recorder.until(() => recorder.texts(directory).includes("created /new/deep/tree/g"));
+  },
+);
 
-test("follows a tree that is moved inside and forgets one that is moved away", async (recorder, directory) => {
+watchTest("follows a tree that is moved inside and forgets one that is moved away", async (recorder, directory) => {
   await Deno.mkdir(`${directory}/watched/a/b`, { recursive: true });
   await Deno.mkdir(`${directory}/elsewhere`);
   const root = `${directory}/watched`;
-  await recorder.watches.watch(request(root, { recursive: true }));
+  await recorder.watches.watch(watchRequest(root, { recursive: true }));
   await Deno.rename(`${root}/a`, `${root}/c`);
   await recorder.until(() => recorder.texts(root).includes("created /c/b"));
   await Deno.writeTextFile(`${root}/c/b/f`, "");
   await recorder.until(() => recorder.texts(root).includes("created /c/b/f"));
   await Deno.rename(`${root}/c`, `${directory}/elsewhere/c`);
   await recorder.until(() => recorder.texts(root).includes("removed /c"));
-  assert.equal(recorder.inotify.size, 1);
+  assert.equal(recorder.inotify.size, await watchesAbove(root) + 1);
   await Deno.writeTextFile(`${directory}/elsewhere/c/b/unseen`, "");
   await Deno.writeTextFile(`${root}/last`, "");
   await recorder.until(() => recorder.texts(root).includes("created /last"));
   assert.deepEqual(recorder.texts(root).filter((text) => text.includes("unseen")), []);
 });
 
-test("watches a directory that takes the place of another", async (recorder, directory) => {
+watchTest("watches a directory that takes the place of another", async (recorder, directory) => {
   await Deno.mkdir(`${directory}/a`);
   await Deno.mkdir(`${directory}/b`);
-  await recorder.watches.watch(request(directory, { recursive: true }));
+  await recorder.watches.watch(watchRequest(directory, { recursive: true }));
   await Deno.rename(`${directory}/b`, `${directory}/a`);
   await recorder.until(() => recorder.texts(directory).includes("created /a"));
   await Deno.writeTextFile(`${directory}/a/f`, "");
   await recorder.until(() => recorder.texts(directory).includes("created /a/f"));
-  assert.equal(recorder.inotify.size, 2);
+  assert.equal(recorder.inotify.size, await watchesAbove(directory) + 2);
 });
 
-test("copes with directories that come and go faster than they can be looked at", async (recorder, directory) => {
-  await recorder.watches.watch(request(directory, { recursive: true }));
+watchTest("copes with directories that come and go faster than they can be looked at", async (recorder, directory) => {
+  await recorder.watches.watch(watchRequest(directory, { recursive: true }));
   const storm = new Worker(new URL("../fixtures/directory_storm.ts", import.meta.url), { type: "module" });
   try {
     const done = new Promise((resolve) => storm.onmessage = resolve);
@@ -108,13 +90,13 @@ test("copes with directories that come and go faster than they can be looked at"
   await recorder.until(() => recorder.texts(directory).includes("created /last"));
   await Deno.writeTextFile(`${directory}/a/b/after`, "");
   await recorder.until(() => recorder.texts(directory).includes("created /a/b/after"));
-  assert.equal(recorder.inotify.size, 3);
+  assert.equal(recorder.inotify.size, await watchesAbove(directory) + 3);
 });
 
-test("of a file sees its content, its removal, its return and its replacement", async (recorder, directory) => {
+watchTest("of a file sees its content, its removal, its return and its replacement", async (recorder, directory) => {
   const path = `${directory}/f`;
   await Deno.writeTextFile(path, "");
-  await recorder.watches.watch(request(path, { debounceMs: 0 }));
+  await recorder.watches.watch(watchRequest(path, { debounceMs: 0 }));
   /** What a step comes to, once everything about it has been told. */
   const after = async (step: Promise<void>): Promise<string | undefined> => {
     recorder.changes.length = 0;
@@ -130,25 +112,25 @@ test("of a file sees its content, its removal, its return and its replacement", 
   assert.equal(await after(Deno.writeTextFile(path, "the new one")), "modified /f");
 });
 
-test("of a link to a file sees the content of its target", async (recorder, directory) => {
+watchTest("of a link to a file sees the content of its target", async (recorder, directory) => {
   await Deno.mkdir(`${directory}/real`);
   await Deno.writeTextFile(`${directory}/real/f`, "");
   await Deno.symlink("real/f", `${directory}/link`);
-  await recorder.watches.watch(request(`${directory}/link`));
+  await recorder.watches.watch(watchRequest(`${directory}/link`));
   await Deno.writeTextFile(`${directory}/real/f`, "content");
   await recorder.until(() => recorder.texts(directory).includes("modified /link"));
 });
 
-test("tells names that are not UTF-8 exactly", async (recorder, directory) => {
-  await recorder.watches.watch(request(directory));
+watchTest("tells names that are not UTF-8 exactly", async (recorder, directory) => {
+  await recorder.watches.watch(watchRequest(directory));
   const made = await new Deno.Command("bash", { args: ["-c", `touch "$0"/$'caf\\xe9'`, directory] }).output();
   assert.ok(made.success);
   await recorder.until(() => recorder.texts(directory).includes("created /caf%E9"));
 });
 
-test("ends by itself when its root goes", async (recorder, directory) => {
+watchTest("ends by itself when its root goes", async (recorder, directory) => {
   await Deno.mkdir(`${directory}/root/sub`, { recursive: true });
-  await recorder.watches.watch(request(`${directory}/root`, { recursive: true }));
+  await recorder.watches.watch(watchRequest(`${directory}/root`, { recursive: true }));
   await Deno.remove(`${directory}/root`, { recursive: true });
   await recorder.until(() => recorder.texts(directory).includes("removed /root"));
   assert.equal(recorder.inotify.size, 0);
@@ -156,48 +138,49 @@ test("ends by itself when its root goes", async (recorder, directory) => {
   recorder.watches.unwatch(1);
 });
 
-test("says nothing more after fs/unwatch, and frees its id", async (recorder, directory) => {
-  await recorder.watches.watch(request(directory, { debounceMs: 10_000 }));
+watchTest("says nothing more after fs/unwatch, and frees its id", async (recorder, directory) => {
+  await recorder.watches.watch(watchRequest(directory, { debounceMs: 10_000 }));
   await Deno.writeTextFile(`${directory}/a`, "");
   recorder.watches.unwatch(1);
   assert.equal(recorder.inotify.size, 0);
-  await recorder.watches.watch(request(directory));
+  await recorder.watches.watch(watchRequest(directory));
   await Deno.writeTextFile(`${directory}/b`, "");
   await recorder.until(() => recorder.changes.length > 0);
   assert.deepEqual(recorder.texts(directory).filter((text) => text.includes("/a")), []);
 });
 
-test("refuses what it cannot do", async (recorder, directory) => {
-  await recorder.watches.watch(request(directory));
-  await assertFails(recorder.watches.watch(request(directory)), "invalidRequest", "watch 1 already exists");
-  const missing = recorder.watches.watch(request(`${directory}/missing`, { watchId: 2 }));
+watchTest("refuses what it cannot do", async (recorder, directory) => {
+  await recorder.watches.watch(watchRequest(directory));
+  const kernelWatches = recorder.inotify.size;
+  await assertFails(recorder.watches.watch(watchRequest(directory)), "invalidRequest", "watch 1 already exists");
+  const missing = recorder.watches.watch(watchRequest(`${directory}/missing`, { watchId: 2 }));
   await assertFails(missing, "notFound", "No such file or directory (os error 2)");
-  const slow = recorder.watches.watch(request(directory, { watchId: 2, debounceMs: 10_001 }));
+  const slow = recorder.watches.watch(watchRequest(directory, { watchId: 2, debounceMs: 10_001 }));
   await assertFails(slow, "invalidRequest", /debounceMs/);
   for (let watchId = 2; watchId <= MAX_WATCHES; watchId++) {
-    await recorder.watches.watch(request(directory, { watchId }));
+    await recorder.watches.watch(watchRequest(directory, { watchId }));
   }
-  assert.equal(recorder.inotify.size, 1, "the kernel has one watch for all of them");
-  const more = recorder.watches.watch(request(directory, { watchId: 1000 }));
+  assert.equal(recorder.inotify.size, kernelWatches, "the kernel has one watch for all of them");
+  const more = recorder.watches.watch(watchRequest(directory, { watchId: 1000 }));
   await assertFails(more, "invalidRequest", `at most ${MAX_WATCHES} watches may be open per connection`);
 });
 
-test("refuses a tree with too many directories, and says so of what comes later", async (recorder, directory) => {
+watchTest("refuses a tree with too many directories, and says so of what comes later", async (recorder, directory) => {
   for (const name of ["a", "b"]) await Deno.mkdir(`${directory}/${name}`);
-  await recorder.watches.watch(request(directory, { recursive: true }));
+  await recorder.watches.watch(watchRequest(directory, { recursive: true }));
   await Deno.mkdir(`${directory}/c`);
   await Deno.mkdir(`${directory}/d`);
   await recorder.until(() => recorder.texts(directory).includes("unwatched /d"));
-  const second = recorder.watches.watch(request(directory, { watchId: 2, recursive: true }));
+  const second = recorder.watches.watch(watchRequest(directory, { watchId: 2, recursive: true }));
   await assertFails(second, "invalidRequest", "Cannot watch: more than 4 directories in all");
   assert.equal(recorder.watches.size, 1);
   await Deno.remove(`${directory}/a`);
   await recorder.until(() => recorder.texts(directory).includes("removed /a"));
-  await recorder.watches.watch(request(`${directory}/b`, { watchId: 2 }));
+  await recorder.watches.watch(watchRequest(`${directory}/b`, { watchId: 2 }));
 }, { budget: new WatchBudget(4) });
 
-test("with a reader that does not read turns a flood into one overflow", async (recorder, directory) => {
-  await recorder.watches.watch(request(directory));
+watchTest("with a reader that does not read turns a flood into one overflow", async (recorder, directory) => {
+  await recorder.watches.watch(watchRequest(directory));
   recorder.hasRoom = false;
   for (let index = 0; index < 50; index++) await Deno.writeTextFile(`${directory}/${index}`, "");
   await eventsHandled(recorder);
@@ -207,19 +190,3 @@ test("with a reader that does not read turns a flood into one overflow", async (
   const own = recorder.changes.filter(({ watchId }) => watchId === 1).map(({ change }) => change.kind);
   assert.deepEqual(own, ["overflow"]);
 }, { maxPendingChanges: 20 });
-
-/** Resolves when everything that has happened so far has reached the watches. */
-async function eventsHandled(recorder: WatchRecorder): Promise<void> {
-  await inScratchDirectory(async (elsewhere) => {
-    const [sentinel, watchId] = [`${elsewhere}/sentinel`, 99];
-    const hadRoom = recorder.hasRoom;
-    await Deno.writeTextFile(sentinel, "");
-    await recorder.watches.watch(request(sentinel, { watchId, debounceMs: 0 }));
-    recorder.hasRoom = true;
-    // The kernel keeps one order: who is told of the sentinel has been told of all before it.
-    await Deno.writeTextFile(sentinel, "x");
-    await recorder.until(() => recorder.changes.some((change) => change.watchId === watchId));
-    recorder.hasRoom = hadRoom;
-    recorder.watches.unwatch(watchId);
-  });
-}

@@ -3,10 +3,11 @@
 import { systemClock } from "../../src/clock.ts";
 import { Inotify } from "../../src/fs/inotify.ts";
 import { createIoContext } from "../../src/fs/io_context.ts";
-import { Watches, type WatchesOptions } from "../../src/fs/watch.ts";
+import { Watches, type WatchesOptions, type WatchRequest } from "../../src/fs/watch.ts";
 import { MissingWatch } from "../../src/fs/watch_missing.ts";
 import { Reactor } from "../../src/os/reactor.ts";
 import type { FsChange } from "../../src/protocol/fs.ts";
+import { inScratchDirectory } from "./scratch_directory.ts";
 
 export class WatchRecorder {
   readonly #reactor = new Reactor();
@@ -68,4 +69,50 @@ export class WatchRecorder {
   #wake(): void {
     for (const resolve of this.#told.splice(0)) resolve();
   }
+}
+
+/** Registers a test of `fs/watch`, which also makes sure that no watch is left behind. */
+export function watchTest(
+  claim: string,
+  body: (recorder: WatchRecorder, directory: string) => Promise<void>,
+  options: Partial<WatchesOptions> = {},
+): void {
+  Deno.test(`fs/watch ${claim}`, () =>
+    inScratchDirectory(async (directory) => {
+      const recorder = new WatchRecorder(options);
+      try {
+        await body(recorder, directory);
+      } finally {
+        await recorder.end();
+      }
+    }));
+}
+
+export function watchRequest(path: string, options: Partial<WatchRequest> = {}): WatchRequest {
+  return { watchId: 1, path, recursive: false, debounceMs: 5, ...options };
+}
+
+/** The kernel's watches of what lies on the way to a directory, which every watch of it has. */
+export async function watchesAbove(directory: string): Promise<number> {
+  const alone = new WatchRecorder();
+  await alone.watches.watch(watchRequest(directory));
+  const { size } = alone.inotify;
+  await alone.end();
+  return size - 1;
+}
+
+/** Resolves when everything that has happened so far has reached the watches. */
+export async function eventsHandled(recorder: WatchRecorder): Promise<void> {
+  await inScratchDirectory(async (elsewhere) => {
+    const [sentinel, watchId] = [`${elsewhere}/sentinel`, 99];
+    const hadRoom = recorder.hasRoom;
+    await Deno.writeTextFile(sentinel, "");
+    await recorder.watches.watch(watchRequest(sentinel, { watchId, debounceMs: 0 }));
+    recorder.hasRoom = true;
+    // The kernel keeps one order: who is told of the sentinel has been told of all before it.
+    await Deno.writeTextFile(sentinel, "x");
+    await recorder.until(() => recorder.changes.some((change) => change.watchId === watchId));
+    recorder.hasRoom = hadRoom;
+    recorder.watches.unwatch(watchId);
+  });
 }
