@@ -1,14 +1,14 @@
 /**
  * `fs/writeFile` with `atomic`: the content is written to a file beside, brought to the device and then given the name.
  *
- * Whoever opens the path sees the old content or the new one, also after a crash. Mode and owner are kept; access
- * control lists and extended attributes are not. Because the name gets a new inode, other hard links would keep the old
- * content: that is refused unless the caller wants it. A link is followed to the name it stands for.
+ * Whoever opens the path sees the old content or the new one, also after a crash. Mode, owner, access control list and
+ * users' attributes are kept. Because the name gets a new inode, other hard links would keep the old content: that is
+ * refused unless the caller wants it. A link is followed to the name it stands for.
  */
 
 import { invalidRequest } from "../errors.ts";
 import type { ByteString } from "../os/byte_string.ts";
-import { EEXIST, EISDIR, ENOENT } from "../os/errno.ts";
+import { EACCES, EEXIST, EISDIR, ENOENT } from "../os/errno.ts";
 import {
   AT_SYMLINK_NOFOLLOW,
   chmodFd,
@@ -32,6 +32,7 @@ import { syncToDevice, writeAll } from "./content.ts";
 import type { WriteFileRequest } from "./file_system.ts";
 import { Expectation } from "./if_match.ts";
 import type { IoContext } from "./io_context.ts";
+import { keepAttributes } from "./keep_attributes.ts";
 import { ContentMismatchError, crossesALink, must, notAFile, OsError } from "./map_error.ts";
 import { renameToFree } from "./names.ts";
 import { locate, type Location } from "./open_path.ts";
@@ -97,7 +98,7 @@ async function expect(io: IoContext, { directory, name }: Location, digest: Cont
 /** A complete, synced file in the same directory, with the right mode and owner. Returns its name. */
 async function writeBeside(
   io: IoContext,
-  { directory }: Location,
+  { directory, name: replaced }: Location,
   request: WriteFileRequest,
   existing: FileStat | null,
 ): Promise<ByteString> {
@@ -108,7 +109,10 @@ async function writeBeside(
   let isOpen = true;
   try {
     await writeAll(io, fd, request.data, 0);
-    if (existing !== null) keepOwner(fd, existing);
+    if (existing !== null) {
+      keepOwner(fd, existing);
+      keepAttributesOf({ directory, name: replaced }, fd);
+    }
     // After the owner, because changing that one takes set-id bits away.
     const finalMode = request.mode ?? existing?.mode;
     if (finalMode !== undefined) must(chmodFd(fd, finalMode));
@@ -126,6 +130,19 @@ async function writeBeside(
 function keepOwner(fd: number, { uid, gid }: FileStat): void {
   const own = must(statFd(fd));
   if (own.uid !== uid || own.gid !== gid) must(chownFd(fd, uid, gid));
+}
+
+function keepAttributesOf({ directory, name }: Location, fd: number): void {
+  const flags = O_NOFOLLOW | O_NONBLOCK;
+  const readable = openAt(directory, name, O_RDONLY | flags);
+  const old = readable === -EACCES ? openAt(directory, name, O_WRONLY | flags) : readable;
+  if (old === -ENOENT) return; // Gone meanwhile: there is nothing to be kept.
+  must(old);
+  try {
+    keepAttributes(old, fd);
+  } finally {
+    closeFd(old);
+  }
 }
 
 /** Gives the new file the name, if everything still is as it was found. Nothing of ours comes between look and rename. */

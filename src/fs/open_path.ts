@@ -93,7 +93,7 @@ export function locate(path: ByteString, options: { followSymlinks: boolean }): 
       directory = next;
       name = nameOf(target);
       // `a/..` and the like name a directory, which has no content to write.
-      if (name === "" || name === "." || name === "..") throw new OsError(ENOTDIR);
+      if (name === "" || name === "." || name === "..") throw new OsError(EISDIR);
     }
     return { directory, name };
   } catch (error) {

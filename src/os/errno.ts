@@ -29,7 +29,9 @@ export const ENAMETOOLONG = 36;
 export const ENOSYS = 38;
 export const ENOTEMPTY = 39;
 export const ELOOP = 40;
+export const ENODATA = 61;
 export const EPROTO = 71;
+export const EOPNOTSUPP = 95;
 export const ECONNABORTED = 103;
 
 const TEXTS: Readonly<Record<number, string>> = {

@@ -37,6 +37,11 @@ const SYMBOLS = {
   readlinkat: { parameters: ["i32", "buffer", "buffer", "usize"], result: "i32" },
   fchmodat: { parameters: ["i32", "buffer", "u32", "i32"], result: "i32" },
 
+  flistxattr: { parameters: ["i32", "buffer", "usize"], result: "i32" },
+  fgetxattr: { parameters: ["i32", "buffer", "buffer", "usize"], result: "i32" },
+  fsetxattr: { parameters: ["i32", "buffer", "buffer", "usize", "i32"], result: "i32" },
+  fremovexattr: { parameters: ["i32", "buffer"], result: "i32" },
+
   inotify_init1: { parameters: ["i32"], result: "i32" },
   inotify_add_watch: { parameters: ["i32", "buffer", "u32"], result: "i32" },
   inotify_rm_watch: { parameters: ["i32", "i32"], result: "i32" },

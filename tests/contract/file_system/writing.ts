@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { assertFails, makeFifo, modeOf } from "../../support/scratch_directory.ts";
-import { type ContractTest, decode, HELLO_DIGEST, names, NOT_FOUND, pattern, write } from "./harness.ts";
+import { accessList, attributesOf, setAttributes } from "../../support/attributes.ts";
+import { type ContractTest, decode, encode, HELLO_DIGEST, names, NOT_FOUND, pattern, write } from "./harness.ts";
 
 export function testWriting(test: ContractTest): void {
   test("writeFile creates, truncates and keeps the mode", async (files, directory) => {
@@ -55,6 +56,7 @@ export function testWriting(test: ContractTest): void {
   test("writeFile fails in the words of the system and changes nothing", async (files, directory) => {
     await Deno.writeTextFile(`${directory}/f`, "");
     await Deno.symlink("loop", `${directory}/loop`);
+    await Deno.symlink("..", `${directory}/up`);
     for (const atomic of [false, true]) {
       const options = { atomic };
       await assertFails(write(files, `${directory}/no/x`, "", options), "notFound", NOT_FOUND);
@@ -62,8 +64,9 @@ export function testWriting(test: ContractTest): void {
       await assertFails(write(files, directory, "", options), "internal", "Is a directory (os error 21)");
       await assertFails(write(files, "/", "", options), "internal", "Is a directory (os error 21)");
       await assertFails(write(files, `${directory}/loop`, "", options), "internal", /os error 40/);
+      await assertFails(write(files, `${directory}/up`, "", options), "internal", "Is a directory (os error 21)");
     }
-    assert.deepEqual(names(directory), ["f", "loop"]);
+    assert.deepEqual(names(directory), ["f", "loop", "up"]);
   });
 
   test("writeFile never waits for a fifo, with a reader or without", async (files, directory) => {
@@ -147,5 +150,35 @@ export function testWriting(test: ContractTest): void {
       ["own", "shared"],
     );
     assert.deepEqual(names(directory), ["a", "b"]);
+  });
+
+  test("an atomic write keeps the access control list and users' attributes", async (files, directory) => {
+    const [path, shared] = [`${directory}/f`, `${directory}/shared`];
+    await Deno.writeTextFile(path, "old");
+    await Deno.chmod(path, 0o640);
+    // The mode becomes 0660 by this, and yet the group may do nothing.
+    const list = accessList({ user: 6, users: { [Deno.uid()!]: 6 }, group: 0, mask: 6, other: 0 });
+    if (!setAttributes(path, { "system.posix_acl_access": list, "user.note": encode("kept") })) {
+      return console.log("SKIPPED: the temporary directory's filesystem has no access control lists");
+    }
+    assert.equal(modeOf(path), 0o660);
+    await write(files, path, "new", { atomic: true });
+    assert.deepEqual(attributesOf(path), { "user.note": encode("kept"), "system.posix_acl_access": list });
+    await write(files, path, "newer", { atomic: true, mode: 0o640 });
+    const narrowed = accessList({ user: 6, users: { [Deno.uid()!]: 6 }, group: 0, mask: 4, other: 0 });
+    assert.deepEqual(attributesOf(path)["system.posix_acl_access"], narrowed, "as chmod does it");
+
+    await Deno.mkdir(shared);
+    await Deno.writeTextFile(`${shared}/private`, "old");
+    await Deno.chmod(`${shared}/private`, 0o660);
+    setAttributes(shared, {
+      "system.posix_acl_default": accessList({ user: 7, users: { [Deno.uid()!]: 7 }, group: 5, mask: 7, other: 5 }),
+    });
+    await write(files, `${shared}/private`, "new", { atomic: true });
+    assert.deepEqual(attributesOf(`${shared}/private`), {}, "what new files get there is not for one that was there");
+    assert.equal(modeOf(`${shared}/private`), 0o660);
+    await write(files, `${shared}/a`, "new", { atomic: true });
+    await write(files, `${shared}/b`, "new");
+    assert.deepEqual(attributesOf(`${shared}/a`), attributesOf(`${shared}/b`));
   });
 }
