@@ -7,7 +7,7 @@
 
 import type { ByteString } from "../os/byte_string.ts";
 import { EEXIST, ENOENT, ENXIO } from "../os/errno.ts";
-import { chmodFd, closeFd, O_CREAT, O_EXCL, O_NOCTTY, O_NONBLOCK, O_RDWR, O_WRONLY } from "../os/file_calls.ts";
+import { chmodFd, closeFd, O_CREAT, O_EXCL, O_NOCTTY, O_NONBLOCK, O_RDWR, O_WRONLY, openAt } from "../os/file_calls.ts";
 import { truncate } from "../os/file_content.ts";
 import { S_IFCHR, S_IFREG, statFd } from "../os/file_stat.ts";
 import type { ContentDigest } from "../protocol/fs.ts";
@@ -18,7 +18,7 @@ import type { WriteFileRequest } from "./file_system.ts";
 import { Expectation } from "./if_match.ts";
 import type { IoContext } from "./io_context.ts";
 import { ContentMismatchError, must, notAFile, OsError } from "./map_error.ts";
-import { mustBeLinkFree, openPath } from "./open_path.ts";
+import { locate, mustBeLinkFree, openPath } from "./open_path.ts";
 
 /** Of a file that is made, before the umask. */
 const NEW_FILE_MODE = 0o666;
@@ -78,9 +78,21 @@ function openAny(path: ByteString, { followSymlinks, mode }: WriteFileRequest): 
 }
 
 function createAbsent(path: ByteString, { followSymlinks, mode }: WriteFileRequest): Opened {
-  const fd = openPath(path, O_WRONLY | O_CREAT | O_EXCL, { followSymlinks, mode: mode ?? NEW_FILE_MODE });
+  const flags = O_WRONLY | O_CREAT | O_EXCL;
+  const newMode = mode ?? NEW_FILE_MODE;
+  let fd = openPath(path, flags, { followSymlinks, mode: newMode });
+  // A link is in the way, perhaps, whose target is what has to be absent.
+  if (fd === -EEXIST && followSymlinks) fd = createBehindLinks(path, flags, newMode);
   if (fd === -EEXIST) throw new ContentMismatchError("absent", "exists");
   return { fd: followSymlinks ? must(fd) : mustBeLinkFree(fd), oldSize: 0 };
+}
+
+/** The kernel follows no link when a file must be new. */
+function createBehindLinks(path: ByteString, flags: number, mode: number): number {
+  const { directory, name } = locate(path, { followSymlinks: true });
+  const fd = openAt(directory, name, flags, mode);
+  closeFd(directory);
+  return fd;
 }
 
 /** Locked, and with the expected content. */

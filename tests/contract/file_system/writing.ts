@@ -116,6 +116,21 @@ export function testWriting(test: ContractTest): void {
     assert.deepEqual(names(directory), ["false", "true"]);
   });
 
+  test("writeFile with ifMatch absent means the target of a link, not the link", async (files, directory) => {
+    await Deno.symlink("target", `${directory}/second`);
+    await Deno.symlink("second", `${directory}/link`);
+    for (const atomic of [false, true]) {
+      const options = { atomic, ifMatch: "absent" } as const;
+      await write(files, `${directory}/link`, "first", options);
+      assert.equal(await Deno.readTextFile(`${directory}/target`), "first");
+      await assertFails(write(files, `${directory}/link`, "second", options), "invalidRequest", /exists/);
+      const unfollowed = write(files, `${directory}/link`, "x", { ...options, followSymlinks: false });
+      await assertFails(unfollowed, "invalidRequest", /exists/);
+      await Deno.remove(`${directory}/target`);
+    }
+    assert.deepEqual(names(directory), ["link", "second"]);
+  });
+
   test("an atomic write replaces the file, keeps its mode and leaves nothing beside it", async (files, directory) => {
     const path = `${directory}/f`;
     await Deno.writeTextFile(path, "old");
