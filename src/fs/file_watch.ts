@@ -44,7 +44,7 @@ export class FileWatch {
 
   constructor(options: FileWatchOptions) {
     this.#options = options;
-    this.#way = new WatchedWay(options.inotify, options.path, () => this.#lookAgain());
+    this.#way = new WatchedWay(options.inotify, options.path, { changed: () => this.#lookAgain() });
   }
 
   start(): Promise<void> {

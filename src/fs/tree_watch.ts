@@ -94,7 +94,7 @@ export class TreeWatch {
 
   constructor(options: TreeWatchOptions) {
     this.#options = options;
-    this.#way = new WatchedWay(options.inotify, options.root, () => this.#mustLeadToRoot());
+    this.#way = new WatchedWay(options.inotify, options.root, { changed: () => this.#mustLeadToRoot() });
   }
 
   /** Resolves when everything is being watched. */

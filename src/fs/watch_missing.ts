@@ -2,9 +2,9 @@
  * `fs/watchMissing`: tells once that something has appeared where nothing was, or that what was there has changed.
  *
  * A connection has one such watch; a newer one takes its place, which is also how clients get rid of it. For each path
- * every existing directory above it is watched for the next component, so that a rename far up is noticed too. The
- * client looks again when it is told, so that telling it once too often does no harm and telling it too early neither:
- * the first missing directory on the way is enough.
+ * the whole way to it is watched, through links, so that a rename far up is noticed too. The client looks again when it is
+ * told, so that telling it once too often does no harm and telling it too early neither: the first missing directory on
+ * the way is enough.
  */
 
 import type { ByteString } from "../os/byte_string.ts";
@@ -13,7 +13,7 @@ import { AT_FDCWD, AT_SYMLINK_NOFOLLOW } from "../os/file_calls.ts";
 import { statAt } from "../os/file_stat.ts";
 import type { NativePath } from "../path_uri.ts";
 import type { FsMissingChangedNotification, FsWatchMissingParams } from "../protocol/fs.ts";
-import { componentsOf, joinPath, ROOT, toBytePath } from "./byte_path.ts";
+import { toBytePath } from "./byte_path.ts";
 import { isPlaceholder } from "./directory_reader.ts";
 import {
   IN_ATTRIB,
@@ -24,12 +24,12 @@ import {
   IN_MOVE_SELF,
   IN_MOVED_FROM,
   IN_MOVED_TO,
-  IN_ONLYDIR,
   type Inotify,
   type InotifyListener,
   type Subscription,
 } from "./inotify.ts";
 import { MAX_MISSING_PATHS } from "./limits.ts";
+import { WatchedWay } from "./watched_way.ts";
 
 const NAMES = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
 const ITSELF = IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF;
@@ -76,7 +76,7 @@ export class MissingWatch {
 
   #watchMissing(path: ByteString): boolean {
     // First the watches, then the look: what appears after the look is seen.
-    if (!this.#watchNames(path)) return false;
+    if (!this.#watchWay(path)) return false;
     if (statAt(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW) === -ENOENT) return true;
     // To the client there is nothing at a placeholder either, until somebody makes something of it.
     return isPlaceholder(AT_FDCWD, path) && this.#subscribe(path, NAMES | ITSELF, () => true);
@@ -85,19 +85,17 @@ export class MissingWatch {
   #watchPresent(present: NativePath | null): boolean {
     if (present === null) return true;
     const path = toBytePath(present);
-    return this.#watchNames(path) && this.#subscribe(path, ITSELF, (name) => name === "") &&
+    return this.#watchWay(path) && this.#subscribe(path, ITSELF, (name) => name === "") &&
       typeof statAt(AT_FDCWD, path) !== "number";
   }
 
-  /** Watches the existing directories above a path for the component that follows in it. */
-  #watchNames(path: ByteString): boolean {
-    let directory = ROOT;
-    for (const component of componentsOf(path)) {
-      const isWatched = this.#subscribe(directory, NAMES | IN_ONLYDIR, (name) => name === component);
-      if (!isWatched) return directory !== ROOT && statAt(AT_FDCWD, directory) === -ENOENT;
-      directory = joinPath(directory, component);
-    }
-    return true;
+  #watchWay(path: ByteString): boolean {
+    const active = this.#active;
+    if (active === null) return false;
+    const tell = () => this.#tell(active.watchId);
+    const way = new WatchedWay(this.#options.inotify, path, { changed: tell, overflowed: tell });
+    active.subscriptions.push(way);
+    return way.follow();
   }
 
   #subscribe(path: ByteString, mask: number, concerns: (name: ByteString) => boolean): boolean {

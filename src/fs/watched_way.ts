@@ -3,7 +3,7 @@
  * component included. Tells when one of them is moved, removed or replaced, and when what was missing appears.
  *
  * A directory is watched for its own fate and not for what is in it, so that the way is silent while nothing happens to
- * it, however busy the directories above are. What may not be watched is left out: of its fate nothing is told.
+ * it, however busy the directories above are.
  */
 
 import type { ByteString } from "../os/byte_string.ts";
@@ -24,26 +24,34 @@ import {
 } from "./inotify.ts";
 import { MAX_LINKS } from "./open_path.ts";
 
+export interface WayListener {
+  /** It is for the owner to look, and to call `follow` again or `close`. */
+  changed(): void;
+  /** Events were lost. For owners that have no subscription of their own. */
+  overflowed?(): void;
+}
+
 export class WatchedWay {
   readonly #inotify: Inotify;
   readonly #path: ByteString;
-  readonly #changed: () => void;
+  readonly #listener: WayListener;
   #subscriptions: Subscription[] = [];
+  #isWhole = true;
 
-  /** After `changed` it is for the owner to look, and to call `follow` again or `close`. */
-  constructor(inotify: Inotify, path: ByteString, changed: () => void) {
+  constructor(inotify: Inotify, path: ByteString, listener: WayListener) {
     this.#inotify = inotify;
     this.#path = path;
-    this.#changed = changed;
+    this.#listener = listener;
   }
 
-  /** Watches the way as it is now. */
-  follow(): void {
+  /** Watches the way as it is now. False when a part of it cannot be watched, of whose fate nothing will be told. */
+  follow(): boolean {
     const earlier = this.#subscriptions;
     this.#subscriptions = [];
     const ahead = componentsOf(this.#path);
     let directory = ROOT;
     let links = 0;
+    this.#isWhole = true;
     for (let name = ahead.shift(); name !== undefined; name = ahead.shift()) {
       if (name === ".") continue;
       if (name === "..") {
@@ -57,13 +65,17 @@ export class WatchedWay {
       else {
         // A link that is replaced may live on under another name: then only its number of names changes.
         this.#subscribe(point, IN_ATTRIB | IN_DONT_FOLLOW);
-        if (++links > MAX_LINKS) break;
+        if (++links > MAX_LINKS) {
+          this.#isWhole = false;
+          break;
+        }
         if (target.startsWith("/")) directory = ROOT;
         ahead.unshift(...componentsOf(target));
       }
     }
     // Only now: what both ways have in common has been watched without a gap.
     for (const subscription of earlier) subscription.close();
+    return this.#isWhole;
   }
 
   close(): void {
@@ -74,22 +86,22 @@ export class WatchedWay {
   #watch(directory: ByteString, name: ByteString): boolean {
     const point = joinPath(directory, name);
     const mask = IN_MOVE_SELF | IN_DELETE_SELF | IN_DONT_FOLLOW;
-    if (this.#subscribe(point, mask) !== -ENOENT) return true;
+    if (this.#subscribe(point, mask)) return true;
     this.#subscribe(directory, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR, (appeared) => appeared === name);
-    return this.#subscribe(point, mask) !== -ENOENT;
+    return this.#subscribe(point, mask);
   }
 
-  /** Not negative, or minus the error number. */
-  #subscribe(path: ByteString, mask: number, concerns: (name: ByteString) => boolean = () => true): number {
+  /** False when there is nothing to be watched. */
+  #subscribe(path: ByteString, mask: number, concerns: (name: ByteString) => boolean = () => true): boolean {
     const subscription = this.#inotify.subscribe(path, mask, {
       changed: (_mask, name) => {
-        if (concerns(name)) this.#changed();
+        if (concerns(name)) this.#listener.changed();
       },
-      overflowed: () => {}, // The owner is told, too, and looks at the way again.
+      overflowed: () => this.#listener.overflowed?.(),
     });
-    if (typeof subscription === "number") return subscription;
-    this.#subscriptions.push(subscription);
-    return 0;
+    if (typeof subscription !== "number") this.#subscriptions.push(subscription);
+    else if (subscription !== -ENOENT) this.#isWhole = false;
+    return subscription !== -ENOENT;
   }
 }
 

@@ -59,6 +59,22 @@ test("tells once that something has appeared, however it came", async (recorder,
   assert.equal(recorder.inotify.size, 0);
 });
 
+test("follows links on the way, also to what is not there yet", async (recorder, directory) => {
+  const sequence = new Sequence(recorder, directory);
+  Deno.symlinkSync("elsewhere/deep", `${directory}/link`);
+  await sequence.told(["link/file"], () => Deno.mkdirSync(`${directory}/elsewhere`));
+  await sequence.told(["link/file"], () => Deno.mkdirSync(`${directory}/elsewhere/deep`));
+  await sequence.told(["link/file"], () => Deno.writeTextFileSync(`${directory}/elsewhere/deep/file`, ""));
+  await sequence.told(["link/other"], () => {
+    Deno.symlinkSync("nowhere", `${directory}/new`);
+    Deno.renameSync(`${directory}/new`, `${directory}/link`);
+  });
+  await sequence.told(["link/other"], () => Deno.removeSync(`${directory}/link`));
+  Deno.symlinkSync("loop", `${directory}/loop`);
+  assert.equal(sequence.watch(["loop/file"]), false);
+  assert.equal(recorder.inotify.size, 0);
+});
+
 test("notices that a directory far above is moved away", async (recorder, directory) => {
   const sequence = new Sequence(recorder, directory);
   Deno.mkdirSync(`${directory}/far/above`, { recursive: true });
