@@ -7,7 +7,6 @@
  */
 
 import { invalidRequest } from "../errors.ts";
-import type { ByteString } from "../os/byte_string.ts";
 import { EACCES, EEXIST, EISDIR, ENOENT } from "../os/errno.ts";
 import {
   AT_SYMLINK_NOFOLLOW,
@@ -15,15 +14,12 @@ import {
   chownFd,
   closeFd,
   mayWriteAt,
-  O_CREAT,
-  O_EXCL,
   O_NOFOLLOW,
   O_NONBLOCK,
   O_RDONLY,
   O_WRONLY,
   openAt,
   renameAt,
-  unlinkAt,
 } from "../os/file_calls.ts";
 import { type FileStat, S_IFDIR, S_IFLNK, S_IFREG, statAt, statFd } from "../os/file_stat.ts";
 import type { ContentDigest } from "../protocol/fs.ts";
@@ -35,7 +31,11 @@ import type { IoContext } from "./io_context.ts";
 import { keepAttributes } from "./keep_attributes.ts";
 import { ContentMismatchError, crossesALink, must, notAFile, OsError } from "./map_error.ts";
 import { renameToFree } from "./names.ts";
+import { FileBeside } from "./file_beside.ts";
 import { locate, type Location } from "./open_path.ts";
+
+/** Nobody else may look into the new file before it has the mode that the content is meant for. */
+const PRIVATE_MODE = 0o600;
 
 export async function writeAtomically(io: IoContext, request: WriteFileRequest): Promise<void> {
   const target = locate(toBytePath(request.path), request);
@@ -45,12 +45,12 @@ export async function writeAtomically(io: IoContext, request: WriteFileRequest):
     if (request.ifMatch !== null && request.ifMatch !== "absent") {
       expectation = await expect(io, target, request.ifMatch);
     }
-    const temporary = await writeBeside(io, target, request, existing);
+    const beside = new FileBeside(target.directory, existing === null && request.mode === null ? 0o666 : PRIVATE_MODE);
     try {
-      await commit(target, temporary, request, expectation);
-    } catch (error) {
-      unlinkAt(target.directory, temporary);
-      throw error;
+      await fill(io, beside.fd, target, request, existing);
+      await commit(target, beside, request, expectation);
+    } finally {
+      beside.close();
     }
     await syncDirectory(io, target.directory);
   } finally {
@@ -95,36 +95,23 @@ async function expect(io: IoContext, { directory, name }: Location, digest: Cont
   }
 }
 
-/** A complete, synced file in the same directory, with the right mode and owner. Returns its name. */
-async function writeBeside(
+/** Gives it the content, on the device, and the right mode and owner. */
+async function fill(
   io: IoContext,
-  { directory, name: replaced }: Location,
+  fd: number,
+  target: Location,
   request: WriteFileRequest,
   existing: FileStat | null,
-): Promise<ByteString> {
-  const name = `.exec-server-${crypto.randomUUID()}.tmp` as ByteString;
-  // Nobody else may look into it before it has the mode that the content is meant for.
-  const mode = existing === null && request.mode === null ? 0o666 : 0o600;
-  const fd = must(openAt(directory, name, O_WRONLY | O_CREAT | O_EXCL, mode));
-  let isOpen = true;
-  try {
-    await writeAll(io, fd, request.data, 0);
-    if (existing !== null) {
-      keepOwner(fd, existing);
-      keepAttributesOf({ directory, name: replaced }, fd);
-    }
-    // After the owner, because changing that one takes set-id bits away.
-    const finalMode = request.mode ?? existing?.mode;
-    if (finalMode !== undefined) must(chmodFd(fd, finalMode));
-    await syncToDevice(io, fd);
-    isOpen = false;
-    must(closeFd(fd));
-    return name;
-  } catch (error) {
-    if (isOpen) closeFd(fd);
-    unlinkAt(directory, name);
-    throw error;
+): Promise<void> {
+  await writeAll(io, fd, request.data, 0);
+  if (existing !== null) {
+    keepOwner(fd, existing);
+    keepAttributesOf(target, fd);
   }
+  // After the owner, because changing that one takes set-id bits away.
+  const finalMode = request.mode ?? existing?.mode;
+  if (finalMode !== undefined) must(chmodFd(fd, finalMode));
+  await syncToDevice(io, fd);
 }
 
 function keepOwner(fd: number, { uid, gid }: FileStat): void {
@@ -148,25 +135,26 @@ function keepAttributesOf({ directory, name }: Location, fd: number): void {
 /** Gives the new file the name, if everything still is as it was found. Nothing of ours comes between look and rename. */
 async function commit(
   { directory, name }: Location,
-  temporary: ByteString,
+  beside: FileBeside,
   request: WriteFileRequest,
   expectation: Expectation | undefined,
 ): Promise<void> {
-  const from = { directory, path: temporary };
+  await expectation?.lock();
+  const from = beside.takeName();
   const to = { directory, path: name };
   if (request.ifMatch === "absent") {
     const failure = renameToFree(from, to);
     if (failure === -EEXIST) throw new ContentMismatchError("absent", "exists");
     must(failure);
-    return;
+    return beside.nameIsGone();
   }
   if (expectation !== undefined) {
-    await expectation.lock();
     const look = () => statAt(directory, name, AT_SYMLINK_NOFOLLOW);
     for (let now = look(); !expectation.isMet(now); now = look()) await expectation.matchAgain(now);
   }
   inspect({ directory, name }, request);
   must(renameAt(from, to));
+  beside.nameIsGone();
 }
 
 /** So that the new name survives a crash, too. */

@@ -21,11 +21,14 @@ export const O_EXCL = 0o200;
 export const O_PATH = 0o10000000;
 export const O_DIRECTORY = isArm ? 0o40000 : 0o200000;
 export const O_NOFOLLOW = isArm ? 0o100000 : 0o400000;
+/** A file without a name, in the directory that is opened. EOPNOTSUPP, or EISDIR, where there is no such thing. */
+export const O_TMPFILE = 0o20000000 | O_DIRECTORY;
 
 export const AT_FDCWD = -100;
 export const AT_SYMLINK_NOFOLLOW = 0x100;
 export const AT_REMOVEDIR = 0x200;
 const AT_EACCESS = 0x200;
+const AT_SYMLINK_FOLLOW = 0x400;
 const W_OK = 2;
 
 export const RENAME_NOREPLACE = 1;
@@ -145,6 +148,14 @@ export function linkAt(from: Place, to: Place): number {
   if (!writeCString(from.path, firstPath) || !writeCString(to.path, secondPath)) return -ENAMETOOLONG;
   const { linkat } = fileSymbols();
   return settle(() => linkat(from.directory, firstPath, to.directory, secondPath, 0));
+}
+
+/** Gives a file that was opened with `O_TMPFILE` its name. Needs /proc. */
+export function nameFile(fd: number, place: Place): number {
+  if (!writeCString(`/proc/self/fd/${fd}` as ByteString, firstPath)) return -ENAMETOOLONG;
+  if (!writeCString(place.path, secondPath)) return -ENAMETOOLONG;
+  const { linkat } = fileSymbols();
+  return settle(() => linkat(AT_FDCWD, firstPath, place.directory, secondPath, AT_SYMLINK_FOLLOW));
 }
 
 export function symlinkAt(target: ByteString, place: Place): number {

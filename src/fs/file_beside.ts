@@ -1,0 +1,66 @@
+/**
+ * A new file in the directory of the one whose place it is to take.
+ *
+ * Where the filesystem and /proc allow it the file has no name until it needs one, a moment before it takes that place: should
+ * this program be killed before, nothing is left behind. Elsewhere it has a name from the beginning.
+ */
+
+import type { ByteString } from "../os/byte_string.ts";
+import {
+  AT_FDCWD,
+  closeFd,
+  nameFile,
+  O_CREAT,
+  O_EXCL,
+  O_TMPFILE,
+  O_WRONLY,
+  openAt,
+  type Place,
+  unlinkAt,
+} from "../os/file_calls.ts";
+import { statAt } from "../os/file_stat.ts";
+import { must } from "./map_error.ts";
+
+const HERE = "." as ByteString;
+
+export class FileBeside {
+  /** Open for writing. */
+  readonly fd: number;
+  readonly #place: Place;
+  #isNamed: boolean;
+
+  /** The directory stays its owner's. */
+  constructor(directory: number, mode: number) {
+    this.#place = { directory, path: `.exec-server-${crypto.randomUUID()}.tmp` as ByteString };
+    const unnamed = openUnnamed(directory, mode);
+    this.#isNamed = unnamed === null;
+    this.fd = unnamed ?? must(openAt(directory, this.#place.path, O_WRONLY | O_CREAT | O_EXCL, mode));
+  }
+
+  /** The name it has from now on. */
+  takeName(): Place {
+    if (!this.#isNamed) must(nameFile(this.fd, this.#place));
+    this.#isNamed = true;
+    return this.#place;
+  }
+
+  /** It has got another one. */
+  nameIsGone(): void {
+    this.#isNamed = false;
+  }
+
+  /** Takes the file away, unless it has got another name. */
+  close(): void {
+    closeFd(this.fd);
+    if (this.#isNamed) unlinkAt(this.#place.directory, this.#place.path);
+  }
+}
+
+/** Null where a file without a name cannot be had, or could not be given one. */
+function openUnnamed(directory: number, mode: number): number | null {
+  const fd = openAt(directory, HERE, O_WRONLY | O_TMPFILE, mode);
+  if (fd < 0) return null;
+  if (typeof statAt(AT_FDCWD, `/proc/self/fd/${fd}` as ByteString) !== "number") return fd;
+  closeFd(fd);
+  return null;
+}
