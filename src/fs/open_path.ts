@@ -7,7 +7,7 @@
  */
 
 import type { ByteString } from "../os/byte_string.ts";
-import { EISDIR, ELOOP, EMFILE, ENOTDIR } from "../os/errno.ts";
+import { EACCES, EISDIR, ELOOP, EMFILE } from "../os/errno.ts";
 import {
   AT_FDCWD,
   closeFd,
@@ -19,6 +19,7 @@ import {
   openWithoutLinks,
   readLinkAt,
 } from "../os/file_calls.ts";
+import { statFd } from "../os/file_stat.ts";
 import { componentsOf, nameOf, parentOf, ROOT } from "./byte_path.ts";
 import { crossesALink, must, OsError } from "./map_error.ts";
 
@@ -84,8 +85,8 @@ export function locate(path: ByteString, options: { followSymlinks: boolean }): 
   let name = nameOf(path);
   try {
     for (let links = 0; options.followSymlinks; links++) {
-      const target = readLinkAt(directory, name);
-      if (typeof target === "number") break; // No link, or nothing there.
+      const target = targetOfLink(directory, name);
+      if (target === null) break;
       if (links === MAX_LINKS) throw new OsError(ELOOP);
       const parent = target.includes("/") ? parentOf(target) : "." as ByteString;
       const next = openDirectory(directory, parent, options);
@@ -100,6 +101,38 @@ export function locate(path: ByteString, options: { followSymlinks: boolean }): 
     closeFd(directory);
     throw error;
   }
+}
+
+/** Null when there is no link at the name. */
+function targetOfLink(directory: number, name: ByteString): ByteString | null {
+  const link = openAt(directory, name, O_PATH | O_NOFOLLOW);
+  if (link < 0) return null; // Nothing there, or whoever uses the name finds out what else.
+  try {
+    const target = readLinkAt(link, "" as ByteString);
+    if (typeof target === "number") return null;
+    if (!mayFollow(directory, link)) throw new OsError(EACCES);
+    return target;
+  } finally {
+    closeFd(link);
+  }
+}
+
+/** Both bits: a directory in which everybody may create names, and remove only their own. */
+const STICKY_FOR_ALL = 0o1002;
+
+/** In a sandbox: everybody whom it does not know. */
+const UNKNOWN_UID = 65_534;
+
+/**
+ * The rule the kernel has for itself on nearly all systems (`fs.protected_symlinks`), and which it cannot apply to links
+ * that are followed here: in a place like /tmp only one's own links are followed, and those of the directory's owner. A
+ * link that somebody else has put there could lead to any file of ours.
+ */
+function mayFollow(directory: number, link: number): boolean {
+  const place = must(statFd(directory));
+  if ((place.mode & STICKY_FOR_ALL) !== STICKY_FOR_ALL) return true;
+  const { uid } = must(statFd(link));
+  return uid === Deno.uid() || (uid === place.uid && uid !== UNKNOWN_UID);
 }
 
 /** Readable, so that it can be synced, if that is allowed. */

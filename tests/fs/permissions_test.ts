@@ -1,9 +1,11 @@
 /** What an ordinary user is refused. */
 
 import assert from "node:assert/strict";
+import { createDirectFileSystem } from "../../src/fs/direct.ts";
 import type { FileSystem } from "../../src/fs/file_system.ts";
+import { write } from "../contract/file_system/harness.ts";
 import { OrdinaryUser } from "../support/ordinary_user.ts";
-import { inScratchDirectory } from "../support/scratch_directory.ts";
+import { assertFails, inScratchDirectory } from "../support/scratch_directory.ts";
 
 const DENIED = "Permission denied (os error 13)";
 
@@ -93,6 +95,30 @@ Deno.test({
       await Deno.writeTextFile(`${directory}/f`, "");
       const { failure } = await user.call("chmod", { path: `${directory}/f`, mode: 0o777, followSymlinks: true });
       assert.equal(failure, "invalidRequest: Operation not permitted (os error 1)");
+    }),
+});
+
+Deno.test({
+  name: "no link that somebody else has put into a place for all is written through (needs root)",
+  ignore: Deno.uid() !== 0,
+  fn: () =>
+    inScratchDirectory(async (directory) => {
+      const files = createDirectFileSystem();
+      const place = `${directory}/place`;
+      await Deno.mkdir(place);
+      await Deno.chmod(place, 0o1777);
+      await Deno.symlink(`${directory}/ours`, `${place}/planted`);
+      await Deno.symlink(`${directory}/ours`, `${place}/own`);
+      const planted = await new Deno.Command("chown", { args: ["-h", "1234", `${place}/planted`] }).output();
+      assert.ok(planted.success);
+      for (const options of [{ atomic: true }, { ifMatch: "absent" }] as const) {
+        const through = write(files, `${place}/planted`, "x", options);
+        await assertFails(through, "invalidRequest", DENIED);
+        await write(files, `${place}/own`, "x", options);
+        await Deno.remove(`${directory}/ours`);
+      }
+      await Deno.chmod(place, 0o755);
+      await write(files, `${place}/planted`, "x", { atomic: true });
     }),
 });
 
