@@ -17,7 +17,7 @@ import {
   unlinkAt,
 } from "../os/file_calls.ts";
 import { S_IFDIR, S_IFLNK, statAt, statFd } from "../os/file_stat.ts";
-import { toBytePath } from "./byte_path.ts";
+import { nameOf, parentOf, toBytePath } from "./byte_path.ts";
 import { isPlaceholder } from "./directory_reader.ts";
 import type { ChmodRequest, RenameRequest, SymlinkRequest } from "./file_system.ts";
 import { isALink, must, OsError } from "./map_error.ts";
@@ -27,8 +27,21 @@ export function rename({ sourcePath, destinationPath, overwrite }: RenameRequest
   const from: Place = { directory: AT_FDCWD, path: toBytePath(sourcePath) };
   const to: Place = { directory: AT_FDCWD, path: toBytePath(destinationPath) };
   if (isPlaceholder(AT_FDCWD, from.path)) throw new OsError(ENOENT);
-  if (overwrite) must(renameAt(from, to));
-  else must(renameToFree(from, to));
+  if (!overwrite) return void must(renameToFree(from, to));
+  must(renameAt(from, to));
+  // Of two names of one file the kernel leaves both. Who renames wants the old one to be gone.
+  if (areTwoNamesOfOneFile(from, to)) must(unlinkAt(from.directory, from.path));
+}
+
+function areTwoNamesOfOneFile(one: Place, other: Place): boolean {
+  const stat = statAt(one.directory, one.path, AT_SYMLINK_NOFOLLOW);
+  if (typeof stat === "number" || stat.links < 2 || stat.type === S_IFDIR) return false;
+  const twin = statAt(other.directory, other.path, AT_SYMLINK_NOFOLLOW);
+  if (typeof twin === "number" || twin.identity !== stat.identity) return false;
+  // One name can be reached by two paths.
+  return nameOf(one.path) !== nameOf(other.path) ||
+    must(statAt(one.directory, parentOf(one.path))).identity !==
+      must(statAt(other.directory, parentOf(other.path))).identity;
 }
 
 /** Renames to a name that must be free, which is decided by the very act: EEXIST when it is not. */

@@ -26,6 +26,24 @@ export function testNamesAndModes(test: ContractTest): void {
     assert.deepEqual(names(directory), ["c", "dir2"]);
   });
 
+  test("rename takes the old name away also when both are names of one file", async (files, directory) => {
+    await Deno.mkdir(`${directory}/real`);
+    await Deno.symlink("real", `${directory}/same`);
+    const [a, b] = [`${directory}/real/a`, `${directory}/real/b`];
+    await Deno.writeTextFile(a, "kept");
+    await Deno.link(a, b);
+    const rename = (sourcePath: string, destinationPath: string) =>
+      files.rename({ sourcePath, destinationPath, overwrite: true });
+    await rename(a, a);
+    await rename(a, `${directory}/same/a`);
+    assert.deepEqual(names(`${directory}/real`), ["a", "b"], "one name by two paths stays");
+    await rename(a, b);
+    assert.deepEqual(names(`${directory}/real`), ["b"]);
+    assert.equal(await Deno.readTextFile(b), "kept");
+    await rename(b, b);
+    assert.deepEqual(names(`${directory}/real`), ["b"]);
+  });
+
   test("chmod changes what a link leads to, and symlink makes exactly the link asked for", async (files, directory) => {
     await Deno.writeTextFile(`${directory}/f`, "");
     await files.symlink({ path: `${directory}/link`, target: "f" });
