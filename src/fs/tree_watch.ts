@@ -11,7 +11,7 @@ import type { ByteString } from "../os/byte_string.ts";
 import { EACCES, ENOENT, ENOTDIR } from "../os/errno.ts";
 import { AT_FDCWD, AT_SYMLINK_NOFOLLOW, closeFd, O_DIRECTORY, O_RDONLY, openAt } from "../os/file_calls.ts";
 import { S_IFDIR, statAt } from "../os/file_stat.ts";
-import { joinPath, parentOf } from "./byte_path.ts";
+import { joinPath, nameOf, parentOf } from "./byte_path.ts";
 import type { ChangeQueue, PathChange } from "./change_queue.ts";
 import { allRecords, type DirectoryRecord } from "./directory_reader.ts";
 import {
@@ -42,6 +42,9 @@ const APPEARED = IN_CREATE | IN_MOVED_TO;
 const DISAPPEARED = IN_DELETE | IN_MOVED_FROM;
 const ENDED = IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED;
 const MASK = APPEARED | DISAPPEARED | IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+
+/** What the kernel calls a file that was made with `O_TMPFILE`. */
+const UNNAMED = /^#\d+$/;
 
 export interface TreeWatchOptions {
   readonly inotify: Inotify;
@@ -179,7 +182,7 @@ export class TreeWatch {
       // It may have taken the place of another directory, whose end is told later.
       this.#forgetBelow(path);
       this.#lookInto({ path, isNew: true });
-    } else this.#add(path, "modified");
+    } else if (!isUnnamed(path)) this.#add(path, "modified");
   }
 
   /** False when it is no change to a client. */
@@ -323,6 +326,14 @@ export class TreeWatch {
     subscription.close();
     this.#options.budget.release();
   }
+}
+
+/**
+ * The kernel tells of files without a name, too, by a name that nobody else can see. Should there be a file of that name
+ * that is gone already, its end is told.
+ */
+function isUnnamed(path: ByteString): boolean {
+  return UNNAMED.test(nameOf(path)) && statAt(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW) === -ENOENT;
 }
 
 function isDirectory(fd: number, { name, type }: DirectoryRecord): boolean {

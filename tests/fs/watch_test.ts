@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { MAX_WATCHES } from "../../src/fs/limits.ts";
 import { WatchBudget } from "../../src/fs/watch_budget.ts";
+import { toByteString } from "../../src/os/byte_string.ts";
+import { AT_FDCWD, closeFd, nameFile, O_TMPFILE, O_WRONLY, openAt } from "../../src/os/file_calls.ts";
+import { writeAt } from "../../src/os/file_content.ts";
+import { allocate } from "../../src/os/libc.ts";
 import { assertFails } from "../support/scratch_directory.ts";
 import { eventsHandled, watchesAbove, watchRequest, watchTest } from "../support/watch_recorder.ts";
 
@@ -126,6 +130,21 @@ watchTest("tells names that are not UTF-8 exactly", async (recorder, directory) 
   const made = await new Deno.Command("bash", { args: ["-c", `touch "$0"/$'caf\\xe9'`, directory] }).output();
   assert.ok(made.success);
   await recorder.until(() => recorder.texts(directory).includes("created /caf%E9"));
+});
+
+watchTest("does not tell of files that have no name", async (recorder, directory) => {
+  const content = allocate(1);
+  await recorder.watches.watch(watchRequest(directory, { debounceMs: 0 }));
+  const fd = openAt(AT_FDCWD, toByteString(directory), O_WRONLY | O_TMPFILE, 0o600);
+  if (fd < 0) return console.log("SKIPPED: the temporary directory's filesystem has no files without names");
+  writeAt(fd, content, 0);
+  assert.equal(nameFile(fd, { directory: AT_FDCWD, path: toByteString(`${directory}/named`) }), 0);
+  closeFd(fd);
+  await Deno.writeTextFile(`${directory}/#12`, "");
+  await Deno.writeTextFile(`${directory}/#12`, "a name like any other");
+  await eventsHandled(recorder);
+  const paths = new Set(recorder.changes.filter(({ watchId }) => watchId === 1).map(({ change }) => change.path));
+  assert.deepEqual([...paths], [`file://${directory}/named`, `file://${directory}/%2312`]);
 });
 
 watchTest("ends by itself when its root goes", async (recorder, directory) => {
