@@ -70,6 +70,7 @@ export class FileHandles {
 
   /** An id that is not open is as good as closed. */
   async close(handleId: string): Promise<void> {
+    checkId(handleId);
     const slot = this.#slots.get(handleId);
     if (slot === undefined) return;
     this.#slots.delete(handleId);

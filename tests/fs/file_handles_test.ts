@@ -56,7 +56,7 @@ Deno.test("FileHandles refuses ids that are taken or too long, before anything i
   await assertFails(handles.open("ü".repeat(17), neverOpens), "invalidRequest", tooLong);
   await assertFails(handles.readBlock("h".repeat(33), 0, 1), "invalidRequest", tooLong);
   await handles.open("ü".repeat(16), opening(new FakeFile()));
-  await handles.close("h".repeat(33));
+  await assertFails(handles.close("h".repeat(33)), "invalidRequest", tooLong);
 });
 
 Deno.test("FileHandles holds 128 files at a time", async () => {
