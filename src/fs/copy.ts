@@ -13,10 +13,12 @@ import {
   AT_SYMLINK_NOFOLLOW,
   closeFd,
   O_DIRECTORY,
+  O_PATH,
   O_RDONLY,
   openAt,
   type Place,
   readLinkAt,
+  realPath,
   symlinkAt,
 } from "../os/file_calls.ts";
 import { type FileStat, S_IFDIR, S_IFLNK, S_IFREG, statAt, statFd } from "../os/file_stat.ts";
@@ -73,18 +75,26 @@ async function copyTree(io: IoContext, from: ByteString, to: ByteString, signal?
 function leadsThrough(path: ByteString, identity: string): boolean {
   let existing = path;
   while (typeof statAt(AT_FDCWD, existing) === "number" && existing !== ROOT) existing = parentOf(existing);
-  let fd = openAt(AT_FDCWD, existing, O_RDONLY | O_DIRECTORY);
+  let fd = openDirectoryOf(existing);
   let below: string | undefined;
   while (fd >= 0) {
     const stat = statFd(fd);
     const own = typeof stat === "number" ? undefined : stat.identity;
-    const parent = own === identity || own === below ? -1 : openAt(fd, ".." as ByteString, O_RDONLY | O_DIRECTORY);
+    const parent = own === identity || own === below ? -1 : openAt(fd, ".." as ByteString, O_PATH | O_DIRECTORY);
     closeFd(fd);
     if (own === identity) return true;
     below = own;
     fd = parent;
   }
   return false;
+}
+
+/** A directory, or the one that a file is in; a descriptor, or minus the error number. */
+function openDirectoryOf(path: ByteString): number {
+  const fd = openAt(AT_FDCWD, path, O_PATH | O_DIRECTORY);
+  if (fd !== -ENOTDIR) return fd;
+  const real = realPath(path);
+  return typeof real === "number" ? real : openAt(AT_FDCWD, parentOf(real), O_PATH | O_DIRECTORY);
 }
 
 /** New directories get the permissions of what they are copied from; the owner's stay, or nothing could be put in. */

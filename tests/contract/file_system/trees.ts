@@ -108,7 +108,10 @@ export function testTrees(test: ContractTest): void {
       "invalidRequest",
       "fs/copy requires recursive: true when sourcePath is a directory",
     );
-    for (const destination of ["sub", "sub/a/b", "lnd/a", "sub/deep", "sub/up/sub/x"]) {
+    await Deno.symlink("sub/g.txt", `${directory}/toFile`);
+    for (
+      const destination of ["sub", "sub/a/b", "lnd/a", "sub/deep", "sub/up/sub/x", "sub/g.txt", "sub/pipe", "toFile"]
+    ) {
       await assertFails(
         attempt("sub", destination),
         "invalidRequest",
