@@ -6,7 +6,7 @@
  */
 
 import type { ByteString } from "../os/byte_string.ts";
-import { EAGAIN, EIO, ENXIO } from "../os/errno.ts";
+import { EAGAIN, EIO, ENXIO, ESPIPE } from "../os/errno.ts";
 import { closeFd, O_NOCTTY, O_NONBLOCK, O_RDONLY } from "../os/file_calls.ts";
 import {
   readAt,
@@ -17,6 +17,7 @@ import {
   truncateOnPool,
   writeAt,
   writeAtOnPool,
+  writeNext,
 } from "../os/file_content.ts";
 import { type FileStat, S_IFREG, statFd } from "../os/file_stat.ts";
 import { allocate } from "../os/libc.ts";
@@ -109,6 +110,23 @@ export async function writeAll(io: IoContext, fd: number, bytes: Bytes, offset: 
       : await writeOnPool(io, fd, part, offset + written);
     if (count === 0) throw new OsError(EIO); // Cannot happen to a regular file; it would loop for ever.
     written += count;
+  }
+}
+
+/**
+ * `writeAll` for content that is written from its beginning to its end: terminals, and files of the kernel's own such as
+ * /proc/self/comm, have no positions and take it in that order.
+ */
+export async function writeInOrder(io: IoContext, fd: number, bytes: Bytes, offset: number): Promise<void> {
+  try {
+    await writeAll(io, fd, bytes, offset);
+  } catch (error) {
+    if (!(error instanceof OsError) || error.errno !== ESPIPE) throw error;
+    for (let written = 0; written < bytes.length;) {
+      const count = must(writeNext(fd, bytes.subarray(written)));
+      if (count === 0) throw new OsError(EIO); // It would loop for ever.
+      written += count;
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 /** The content and mode of one regular file to another, inside the kernel where it can. */
 
+import { ENXIO, ESPIPE } from "../os/errno.ts";
 import {
   chmodFd,
   closeFd,
@@ -13,12 +14,11 @@ import {
   type Place,
 } from "../os/file_calls.ts";
 import { copyRange, copyRangeOnPool, ReadTarget, truncate, writeAt } from "../os/file_content.ts";
-import { type FileStat, S_IFREG, statFd } from "../os/file_stat.ts";
+import { type FileStat, S_IFCHR, S_IFREG, statFd } from "../os/file_stat.ts";
 import { allocate } from "../os/libc.ts";
-import { readNow, readOnPool, writeAll } from "./content.ts";
+import { readNow, readOnPool, writeInOrder } from "./content.ts";
 import type { IoContext } from "./io_context.ts";
 import { COPY_CHUNK_BYTES, SMALL_READ_BYTES } from "./limits.ts";
-import { ENXIO } from "../os/errno.ts";
 import { must, notAFile } from "./map_error.ts";
 
 export interface CopyFileOptions {
@@ -33,14 +33,16 @@ interface Opened {
 }
 
 export async function copyFile(io: IoContext, from: Place, to: Place, options: CopyFileOptions): Promise<void> {
+  const { signal } = options;
   const source = openEnd(from, O_RDONLY | O_NOFOLLOW);
   try {
     const flags = O_WRONLY | O_CREAT | (options.mayFollow ? 0 : O_NOFOLLOW);
-    const destination = openEnd(to, flags, source.stat.mode & 0o777);
+    const destination = openEnd(to, flags, { mode: source.stat.mode & 0o777, mayBeDevice: options.mayFollow });
     try {
+      if (destination.stat.type !== S_IFREG) await copyByHand(io, source.fd, destination.fd, { offset: 0, signal });
       // Not emptied by opening it: it may be the same file, which then is its own copy already.
-      if (destination.stat.identity !== source.stat.identity) {
-        const size = await copyContent(io, source, destination.fd, options.signal);
+      else if (destination.stat.identity !== source.stat.identity) {
+        const size = await copyContent(io, source, destination.fd, signal);
         // Cut at the end and not emptied at the beginning, for the reason given in `write_file.ts`.
         if (destination.stat.size > size) must(truncate(destination.fd, size));
         must(chmodFd(destination.fd, source.stat.mode));
@@ -55,13 +57,14 @@ export async function copyFile(io: IoContext, from: Place, to: Place, options: C
   }
 }
 
-function openEnd({ directory, path }: Place, flags: number, mode = 0): Opened {
+/** A regular file, or, where that makes sense, a device like /dev/null, as for `fs/writeFile`. Never waits for one. */
+function openEnd({ directory, path }: Place, flags: number, { mode = 0, mayBeDevice = false } = {}): Opened {
   const fd = openAt(directory, path, flags | O_NONBLOCK | O_NOCTTY, mode);
   if (fd === -ENXIO) throw notAFile(path);
   must(fd);
   try {
     const stat = must(statFd(fd));
-    if (stat.type !== S_IFREG) throw notAFile(path);
+    if (stat.type !== S_IFREG && !(mayBeDevice && stat.type === S_IFCHR)) throw notAFile(path);
     return { fd, stat };
   } catch (error) {
     closeFd(fd);
@@ -93,7 +96,9 @@ function copySmall({ fd, stat }: Opened, to: number): boolean {
   // One byte more than expected shows whether that was all: files of the kernel's own claim to be empty.
   const count = readNow(fd, shared, shared.bytes.subarray(0, stat.size + 1), 0);
   if (count !== stat.size) return false;
-  return count === 0 || must(writeAt(to, shared.bytes.subarray(0, count), 0)) === count;
+  if (count === 0) return true;
+  const written = writeAt(to, shared.bytes.subarray(0, count), 0);
+  return written !== -ESPIPE && must(written) === count;
 }
 
 async function copyByHand(
@@ -107,7 +112,7 @@ async function copyByHand(
   for (let { offset } = options;;) {
     const count = readNow(from, target, target.bytes, offset) ?? await readOnPool(io, from, target.bytes, offset);
     if (count === 0) return offset;
-    await writeAll(io, to, target.bytes.subarray(0, count), offset);
+    await writeInOrder(io, to, target.bytes.subarray(0, count), offset);
     offset += count;
     if (slice.isOver) await slice.rest();
   }

@@ -13,7 +13,7 @@ import { S_IFCHR, S_IFREG, statFd } from "../os/file_stat.ts";
 import type { ContentDigest } from "../protocol/fs.ts";
 import { writeAtomically } from "./atomic_write.ts";
 import { toBytePath } from "./byte_path.ts";
-import { type OpenedFile, openRegular, writeAll } from "./content.ts";
+import { type OpenedFile, openRegular, writeInOrder } from "./content.ts";
 import type { WriteFileRequest } from "./file_system.ts";
 import { Expectation } from "./if_match.ts";
 import type { IoContext } from "./io_context.ts";
@@ -38,7 +38,7 @@ export async function writeFile(io: IoContext, request: WriteFileRequest): Promi
   const { fd, oldSize } = await openForWriting(io, request);
   try {
     if (request.mode !== null && oldSize !== null) must(chmodFd(fd, request.mode));
-    await writeAll(io, fd, request.data, 0);
+    await writeInOrder(io, fd, request.data, 0);
     // Cut at the end and not emptied at the beginning: emptying waits until the old content is on the device, and makes
     // the kernel bring the new one there at once. That took a hundred times as long.
     const size = request.data.length;

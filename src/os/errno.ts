@@ -24,6 +24,7 @@ export const EISDIR = 21;
 export const EINVAL = 22;
 export const EMFILE = 24;
 export const ENOSPC = 28;
+export const ESPIPE = 29;
 export const EROFS = 30;
 export const ENAMETOOLONG = 36;
 export const ENOSYS = 38;

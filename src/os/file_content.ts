@@ -52,6 +52,12 @@ export function writeAt(fd: number, bytes: CBuffer, offset: number): number {
   return settle(() => pwrite(fd, bytes, BigInt(bytes.length), BigInt(offset)));
 }
 
+/** At the file's own position, which is all that a terminal has. */
+export function writeNext(fd: number, bytes: CBuffer): number {
+  const { write } = fileSymbols();
+  return settle(() => write(fd, bytes, BigInt(bytes.length)));
+}
+
 /** -1 for any failure: repeat it with `writeAt` to learn which. */
 export function writeAtOnPool(fd: number, bytes: CBuffer, offset: number): Promise<number> {
   return whilePinned([bytes], () => fileSymbols().pwriteOnPool(fd, bytes, BigInt(bytes.length), BigInt(offset)));

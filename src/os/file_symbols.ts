@@ -21,6 +21,7 @@ const SYMBOLS = {
   read: { parameters: ["i32", "buffer", "usize"], result: "i32" },
   pread: { parameters: ["i32", "buffer", "usize", "i64"], result: "i32" },
   preadv2: { parameters: ["i32", "buffer", "i32", "i64", "i32"], result: "i32" },
+  write: { parameters: ["i32", "buffer", "usize"], result: "i32" },
   pwrite: { parameters: ["i32", "buffer", "usize", "i64"], result: "i32" },
   ftruncate: { parameters: ["i32", "i64"], result: "i32" },
   flock: { parameters: ["i32", "i32"], result: "i32" },

@@ -11,7 +11,7 @@ import { closeFd, O_RDWR } from "../../src/os/file_calls.ts";
 import { ReadTarget } from "../../src/os/file_content.ts";
 import { allocate } from "../../src/os/libc.ts";
 import { dropFromMemory } from "../support/page_cache.ts";
-import { inScratchDirectory } from "../support/scratch_directory.ts";
+import { assertFails, inScratchDirectory } from "../support/scratch_directory.ts";
 
 const BYTES = 3_000_000;
 
@@ -110,6 +110,38 @@ Deno.test("a write that the system refuses on another thread fails with its reas
     } finally {
       closeFd(fd);
     }
+  }));
+
+Deno.test("what has no positions is written from its beginning to its end", () =>
+  inScratchDirectory(async (directory) => {
+    const files = createDirectFileSystem();
+    const write = (path: string, text: string) =>
+      files.writeFile({
+        path,
+        data: new TextEncoder().encode(text),
+        followSymlinks: true,
+        atomic: false,
+        breakHardLinks: false,
+        ifMatch: null,
+        mode: null,
+      });
+    const name = await Deno.readTextFile("/proc/self/comm");
+    try {
+      await write("/proc/self/comm", "written");
+      assert.equal(await Deno.readTextFile("/proc/self/comm"), "written\n");
+      await Deno.writeTextFile(`${directory}/f`, "copied");
+      const copying = files.copy({
+        sourcePath: `${directory}/f`,
+        destinationPath: "/proc/self/comm",
+        recursive: false,
+      });
+      // Only then is it the mode's turn, which such a file does not let be changed.
+      await assertFails(copying, "invalidRequest", "Operation not permitted (os error 1)");
+      assert.equal(await Deno.readTextFile("/proc/self/comm"), "copied\n");
+    } finally {
+      await Deno.writeTextFile("/proc/self/comm", name);
+    }
+    await write("/dev/ptmx", "a terminal nobody listens to");
   }));
 
 Deno.test("requests that are read at the same time do not get each other's bytes", () =>

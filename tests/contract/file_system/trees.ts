@@ -66,6 +66,18 @@ export function testTrees(test: ContractTest): void {
     assert.match(await Deno.readTextFile(`${directory}/c`), /^Name:/);
   });
 
+  test("copy of a file onto a device gives it the content", async (files, directory) => {
+    await Deno.writeTextFile(`${directory}/f`, "x");
+    await Deno.symlink("/dev/full", `${directory}/full`);
+    await copy(files, `${directory}/f`, "/dev/null");
+    await assertFails(
+      copy(files, `${directory}/f`, `${directory}/full`),
+      "internal",
+      "No space left on device (os error 28)",
+    );
+    assert.deepEqual(openBelow(directory), []);
+  });
+
   test("copy of a file onto itself leaves it as it is, under any of its names", async (files, directory) => {
     await Deno.writeTextFile(`${directory}/a`, "content");
     await Deno.link(`${directory}/a`, `${directory}/b`);
