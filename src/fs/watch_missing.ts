@@ -5,6 +5,8 @@
  * the whole way to it is watched, through links, so that a rename far up is noticed too. The client looks again when it is
  * told, so that telling it once too often does no harm and telling it too early neither: the first missing directory on
  * the way is enough.
+ *
+ * What is answered to be watched must be noticed, so filesystems that change without telling are not watched.
  */
 
 import type { ByteString } from "../os/byte_string.ts";
@@ -12,7 +14,7 @@ import { ENOENT } from "../os/errno.ts";
 import { AT_FDCWD, AT_SYMLINK_NOFOLLOW } from "../os/file_calls.ts";
 import { statAt } from "../os/file_stat.ts";
 import type { NativePath } from "../path_uri.ts";
-import type { FsMissingChangedNotification, FsWatchMissingParams } from "../protocol/fs.ts";
+import { ELSEWHERE, type FsMissingChangedNotification, type FsWatchMissingParams } from "../protocol/fs.ts";
 import { toBytePath } from "./byte_path.ts";
 import { isPlaceholder } from "./directory_reader.ts";
 import {
@@ -52,8 +54,10 @@ export class MissingWatch {
   watch({ watchId, missing, present }: FsWatchMissingParams): boolean {
     if (this.#isEnded || this.#active?.watchId === watchId) return false;
     this.#cancel();
-    const paths = missing.filter((path) => path !== null);
-    if (paths.length !== missing.length || paths.length === 0 || paths.length > MAX_MISSING_PATHS) return false;
+    const paths = missing.filter((path) => path !== ELSEWHERE);
+    if (
+      present === ELSEWHERE || paths.length !== missing.length || paths.length === 0 || paths.length > MAX_MISSING_PATHS
+    ) return false;
 
     this.#active = { watchId, subscriptions: [] };
     const isWatched = paths.every((path) => this.#watchMissing(toBytePath(path))) &&

@@ -23,6 +23,7 @@ import {
   type Subscription,
 } from "./inotify.ts";
 import { MAX_LINKS } from "./open_path.ts";
+import { tellsOfChanges } from "./telling_filesystems.ts";
 
 export interface WayListener {
   /** It is for the owner to look, and to call `follow` again or `close`. */
@@ -84,6 +85,7 @@ export class WatchedWay {
 
   /** False when the way ends here for now. First the watch, then the look: what happens after the look is seen. */
   #watch(directory: ByteString, name: ByteString): boolean {
+    if (!tellsOfChanges(directory)) this.#isWhole = false;
     const point = joinPath(directory, name);
     const mask = IN_MOVE_SELF | IN_DELETE_SELF | IN_DONT_FOLLOW;
     if (this.#subscribe(point, mask)) return true;

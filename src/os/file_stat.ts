@@ -78,6 +78,18 @@ export function statMountedAt(directory: number, name: ByteString): MountedStat 
   });
 }
 
+/** With room to spare: it is 120 bytes long, and begins with the type. */
+const filesystemBytes = allocate(256);
+const filesystemView = new DataView(filesystemBytes.buffer);
+
+/** What `statfs` calls the type of the filesystem that a path leads to, or minus the error number. */
+export function filesystemTypeOf(path: ByteString): number {
+  if (!writeCString(path, firstPath)) return -ENAMETOOLONG;
+  const { statfs } = fileSymbols();
+  const failure = settle(() => statfs(firstPath, filesystemBytes));
+  return failure < 0 ? failure : filesystemView.getUint32(0, true);
+}
+
 /** Copies what is cheap out of `struct statx` at once, and composes the rest only when asked. */
 class Statx implements FileStat {
   readonly type: number;

@@ -15,6 +15,7 @@ const SYMBOLS = {
   syscall: { parameters: ["i64", "i32", "buffer", "buffer", "usize"], result: "i32" },
   close: { parameters: ["i32"], result: "i32" },
   statx: { parameters: ["i32", "buffer", "i32", "u32", "buffer"], result: "i32" },
+  statfs: { parameters: ["buffer", "buffer"], result: "i32" },
   faccessat: { parameters: ["i32", "buffer", "i32", "i32"], result: "i32" },
   realpath: { parameters: ["buffer", "buffer"], result: "usize" },
 

@@ -252,12 +252,14 @@ export type FsCloseParams = z.output<typeof FsCloseParams>;
 
 // ---------------------------------------------------------------- watches
 
-/** Null: a path of another machine, which cannot be watched, and that is an answer and not an error. */
-const WatchablePath = z.string().transform((text, context): NativePath | null => {
+/** A path of another machine, which cannot be watched, and that is an answer and not an error. */
+export const ELSEWHERE: unique symbol = Symbol("a path of another machine");
+
+const WatchablePath = z.string().transform((text, context): NativePath | typeof ELSEWHERE => {
   try {
     return parsePath(text).native;
   } catch (error) {
-    if (error instanceof ForeignPathError) return null;
+    if (error instanceof ForeignPathError) return ELSEWHERE;
     context.addIssue({ code: "custom", message: error instanceof Error ? error.message : String(error) });
     return z.NEVER;
   }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { MAX_MISSING_PATHS } from "../../src/fs/limits.ts";
+import { ELSEWHERE } from "../../src/protocol/fs.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { WatchRecorder } from "../support/watch_recorder.ts";
 
@@ -112,10 +113,23 @@ test("does not watch what is not as the client has seen it, or cannot be watched
   assert.equal(sequence.watch(["a"], "missing"), false);
   assert.equal(sequence.watch(["a"], "dangling"), false);
   assert.equal(sequence.watch(Array.from({ length: MAX_MISSING_PATHS + 1 }, (_, index) => `m${index}`)), false);
-  assert.equal(recorder.missing.watch({ watchId: 99, missing: [`${directory}/a`, null], present: null }), false);
+  const path = `${directory}/a`;
+  assert.equal(recorder.missing.watch({ watchId: 99, missing: [path, ELSEWHERE], present: null }), false);
+  assert.equal(recorder.missing.watch({ watchId: 99, missing: [path], present: ELSEWHERE }), false);
   assert.equal(recorder.missing.watch({ watchId: 99, missing: ["/"], present: null }), false);
   assert.equal(recorder.inotify.size, 0);
   assert.equal(sequence.watch(Array.from({ length: MAX_MISSING_PATHS }, (_, index) => `m${index}`)), true);
+  return Promise.resolve();
+});
+
+test("does not watch where the kernel makes up what there is and tells nobody", (recorder, directory) => {
+  const watch = (watchId: number, missing: string, present: string | null = null) =>
+    recorder.missing.watch({ watchId, missing: [missing], present });
+  assert.equal(watch(1, "/proc/missing"), false);
+  assert.equal(watch(2, "/sys/missing/below"), false);
+  assert.equal(watch(3, `${directory}/a`, "/proc/version"), false);
+  assert.equal(recorder.inotify.size, 0);
+  assert.equal(watch(4, "/dev/missing"), true);
   return Promise.resolve();
 });
 

@@ -93,7 +93,9 @@ Deno.test("paths that are none are invalid parameters, those of other hosts inva
 
 Deno.test("paths of other hosts are just not watched by fs/watchMissing", () => {
   const parsed = fs.FsWatchMissingParams.parse({ watchId: 1, missing: ["file://host/x", "/a"], present: null });
-  assert.deepEqual(parsed, { watchId: 1, missing: [null, "/a"], present: null });
+  assert.deepEqual(parsed, { watchId: 1, missing: [fs.ELSEWHERE, "/a"], present: null });
+  const present = fs.FsWatchMissingParams.parse({ watchId: 1, missing: ["/a"], present: "file://host/x" });
+  assert.deepEqual(present, { watchId: 1, missing: ["/a"], present: fs.ELSEWHERE });
   refuses(fs.FsWatchMissingParams, { watchId: 1, missing: ["relative"] });
   refuses(fs.FsWatchMissingParams, { watchId: -1, missing: [] });
   refuses(fs.FsWatchMissingParams, { watchId: "1", missing: [] });
