@@ -265,8 +265,11 @@ const WatchablePath = z.string().transform((text, context): NativePath | typeof 
   }
 });
 
+/** Told with every change, so it has to be one that can be told exactly. */
+const WatchId = z.int().min(0);
+
 export const FsWatchMissingParams = z.object({
-  watchId: UnsignedInt,
+  watchId: WatchId,
   /** Paths that do not exist. */
   missing: z.array(WatchablePath),
   /** A path that does. */
@@ -286,7 +289,7 @@ export interface FsMissingChangedNotification {
 /** Ours. */
 export const FsWatchParams = z.object({
   /** Chosen by the client; its own numbering, apart from that of `fs/watchMissing`. */
-  watchId: UnsignedInt,
+  watchId: WatchId,
   path: Path,
   /** Directories below it too. */
   recursive: flag(false),
@@ -297,7 +300,7 @@ export const FsWatchParams = z.object({
 export type FsWatchParams = z.output<typeof FsWatchParams>;
 
 /** Ours. An unknown id is no error: the watch may just have ended. */
-export const FsUnwatchParams = z.object({ watchId: UnsignedInt });
+export const FsUnwatchParams = z.object({ watchId: WatchId });
 export type FsUnwatchParams = z.output<typeof FsUnwatchParams>;
 
 /**

@@ -30,13 +30,19 @@ export function unknownVariant(given: string, words: readonly string[]): string 
   return `unknown variant \`${given}\`, expected ${expected}`;
 }
 
+/** The largest unsigned 64-bit integer, which clients send for "no limit", is read as this. */
+const UNSIGNED_MAX = 2 ** 64;
+
 /** An unsigned 64-bit integer. Above 2^53 the value is rounded, which only "as long as possible" ever means. */
-export const UnsignedInt = z.number().refine((value) => value >= 0 && value < 2 ** 64 && Number.isInteger(value), {
-  error: "Invalid input: expected a non-negative integer",
-});
+export const UnsignedInt = z.number().refine(
+  (value) => value >= 0 && value <= UNSIGNED_MAX && Number.isInteger(value),
+  {
+    error: "Invalid input: expected a non-negative integer",
+  },
+);
 
 /** A duration that must not be zero. */
-export const PositiveMs = z.number().refine((value) => value >= 1 && value < 2 ** 64 && Number.isInteger(value), {
+export const PositiveMs = z.number().refine((value) => value >= 1 && value <= UNSIGNED_MAX && Number.isInteger(value), {
   error: "Invalid input: expected a positive integer of milliseconds",
 });
 

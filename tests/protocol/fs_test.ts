@@ -148,10 +148,22 @@ Deno.test("fs/symlink takes its target literally, unless it is a URI", () => {
   refuses(fs.FsSymlinkParams, { path: "/l" }, /target/);
 });
 
+Deno.test("ids of watches are numbers that can be told exactly", () => {
+  const { watchId } = fs.FsUnwatchParams.parse({ watchId: Number.MAX_SAFE_INTEGER });
+  assert.equal(watchId, Number.MAX_SAFE_INTEGER);
+  for (const bad of [-1, 1.5, "1", null, 2 ** 53, 2 ** 64]) {
+    refuses(fs.FsWatchMissingParams, { watchId: bad, missing: [] });
+    refuses(fs.FsWatchParams, { watchId: bad, path: "/a" });
+    refuses(fs.FsUnwatchParams, { watchId: bad });
+  }
+});
+
 Deno.test("numbers of blocks are whole and not negative", () => {
-  for (const bad of [-1, 1.5, "1", null, 2 ** 64]) {
+  for (const bad of [-1, 1.5, "1", null, 2 ** 65]) {
     refuses(fs.FsReadBlockParams, { handleId: "h", offset: bad, len: 1 });
     refuses(fs.FsReadBlockParams, { handleId: "h", offset: 0, len: bad });
   }
   assert.equal(fs.FsReadBlockParams.parse({ handleId: "h", offset: 2 ** 63, len: 0 }).offset, 2 ** 63);
+  const largest = JSON.parse('{"handleId":"h","offset":18446744073709551615,"len":18446744073709551615}');
+  assert.deepEqual(fs.FsReadBlockParams.parse(largest), { handleId: "h", offset: 2 ** 64, len: 2 ** 64 });
 });
