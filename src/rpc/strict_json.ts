@@ -1,6 +1,6 @@
 /**
- * JSON as the reference server reads it: duplicate keys, too many values, too deep nesting, lone surrogates and
- * numbers out of range are errors.
+ * JSON as the reference server reads it: duplicate keys, too many values, too deep nesting and lone surrogates are errors.
+ * A number that no type can hold (`1e400`) is JSON all the same: it comes out as infinite, which no parameter takes.
  *
  * `JSON.parse` does the work at native speed and drops duplicates silently, so the checks compare what it built with
  * what the text holds, without looking at characters one by one:
@@ -91,7 +91,6 @@ class Audit {
   }
 
   #number(value: number): void {
-    if (!Number.isFinite(value)) throw new StrictJsonError("number out of range");
     // An exponent saves characters only from three trailing zeros on, or below one.
     if (!Number.isSafeInteger(value) || (value % 1000 === 0 && value !== 0)) this.isLengthCertain = false;
     this.compactLength += String(value).length;

@@ -83,6 +83,7 @@ Deno.test("decodeMessage() reports malformed messages as values", () => {
       '{"id":1.5,"method":"m"}',
       '{"id":1.0,"method":"m"}',
       '{"id":1e2,"method":"m"}',
+      '{"id":1e400,"method":"m"}',
       '{"id":-0,"method":"m"}',
       '{"id":9223372036854775808,"method":"m"}',
       '{"id":-9223372036854775809,"method":"m"}',

@@ -54,8 +54,11 @@ Deno.test("parseStrictJson() refuses what JSON.parse does, and more", () => {
   refuses('"\\ud800"', /surrogate/);
   refuses('{"\\udfff":1}', /surrogate/);
   refuses('"\\ude00\\ud83d"', /surrogate/);
-  refuses("[1e999]", /out of range/);
-  refuses("-1e999", /out of range/);
+});
+
+Deno.test("parseStrictJson() leaves numbers out of range to who has a use for them", () => {
+  assert.deepEqual(parseStrictJson('{"a":[1e999],"b":-1e999}'), { a: [Infinity], b: -Infinity });
+  refuses('{"a":1e999,"a":1}', /duplicate/);
 });
 
 Deno.test("parseStrictJson() counts nesting from the outermost value", () => {
