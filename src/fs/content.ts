@@ -29,6 +29,9 @@ import { mustBeLinkFree, openPath } from "./open_path.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
+/** Set-user-id and set-group-id. */
+export const SET_ID_BITS = 0o6000;
+
 export interface OpenedFile {
   readonly fd: number;
   readonly stat: FileStat;

@@ -16,7 +16,7 @@ import {
 import { copyRange, copyRangeOnPool, ReadTarget, truncate, writeAt } from "../os/file_content.ts";
 import { type FileStat, S_IFCHR, S_IFREG, statFd } from "../os/file_stat.ts";
 import { allocate } from "../os/libc.ts";
-import { readNow, readOnPool, writeInOrder } from "./content.ts";
+import { readNow, readOnPool, SET_ID_BITS, writeInOrder } from "./content.ts";
 import type { IoContext } from "./io_context.ts";
 import { COPY_CHUNK_BYTES, SMALL_READ_BYTES } from "./limits.ts";
 import { must, notAFile } from "./map_error.ts";
@@ -42,10 +42,14 @@ export async function copyFile(io: IoContext, from: Place, to: Place, options: C
       if (destination.stat.type !== S_IFREG) await copyByHand(io, source.fd, destination.fd, { offset: 0, signal });
       // Not emptied by opening it: it may be the same file, which then is its own copy already.
       else if (destination.stat.identity !== source.stat.identity) {
+        // The mode first: what is copied may be for fewer eyes, and where that is refused nothing has been changed.
+        const { mode } = source.stat;
+        if (destination.stat.mode !== mode) must(chmodFd(destination.fd, mode));
         const size = await copyContent(io, source, destination.fd, signal);
         // Cut at the end and not emptied at the beginning, for the reason given in `write_file.ts`.
         if (destination.stat.size > size) must(truncate(destination.fd, size));
-        must(chmodFd(destination.fd, source.stat.mode));
+        // Writing takes these bits away again, unless one is root with all of root's capabilities.
+        if ((mode & SET_ID_BITS) !== 0) must(chmodFd(destination.fd, mode));
       }
     } catch (error) {
       closeFd(destination.fd);

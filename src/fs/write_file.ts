@@ -13,7 +13,7 @@ import { S_IFCHR, S_IFREG, statFd } from "../os/file_stat.ts";
 import type { ContentDigest } from "../protocol/fs.ts";
 import { writeAtomically } from "./atomic_write.ts";
 import { toBytePath } from "./byte_path.ts";
-import { type OpenedFile, openRegular, writeInOrder } from "./content.ts";
+import { type OpenedFile, openRegular, SET_ID_BITS, writeInOrder } from "./content.ts";
 import type { WriteFileRequest } from "./file_system.ts";
 import { Expectation } from "./if_match.ts";
 import type { IoContext } from "./io_context.ts";
@@ -22,9 +22,6 @@ import { locate, mustBeLinkFree, openPath } from "./open_path.ts";
 
 /** Of a file that is made, before the umask. */
 const NEW_FILE_MODE = 0o666;
-
-/** Set-user-id and set-group-id. */
-const SET_ID_BITS = 0o6000;
 
 /** A file ready to be written over. */
 interface Opened {

@@ -122,6 +122,28 @@ Deno.test({
     }),
 });
 
+Deno.test({
+  name: "copy onto somebody else's file changes all of it or nothing (needs root)",
+  ignore: Deno.uid() !== 0,
+  fn: () =>
+    withUser(async (user, directory) => {
+      const [sourcePath, destinationPath] = [`${directory}/own`, `${directory}/theirs`];
+      await Deno.writeTextFile(sourcePath, "new");
+      await Deno.writeTextFile(destinationPath, "old content");
+      await Deno.chmod(destinationPath, 0o666);
+      await Deno.chmod(sourcePath, 0o644);
+      const { failure } = await user.call("copy", { sourcePath, destinationPath, recursive: false });
+      assert.equal(failure, "invalidRequest: Operation not permitted (os error 1)", "the mode is not theirs to change");
+      assert.equal(await Deno.readTextFile(destinationPath), "old content");
+
+      await Deno.chmod(sourcePath, 0o666);
+      assert.deepEqual(await user.call("copy", { sourcePath, destinationPath, recursive: false }), {
+        result: undefined,
+      });
+      assert.equal(await Deno.readTextFile(destinationPath), "new");
+    }),
+});
+
 Deno.test("walk tells which directories it could not read, and goes on", () =>
   withUser(async (user, directory) => {
     await Deno.mkdir(`${directory}/open`);

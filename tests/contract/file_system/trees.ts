@@ -62,6 +62,10 @@ export function testTrees(test: ContractTest): void {
     await copy(files, `${directory}/small`, `${directory}/c`, true);
     assert.equal(await Deno.readTextFile(`${directory}/c`), "small");
     assert.equal(modeOf(`${directory}/c`), 0o640);
+    await Deno.chmod(`${directory}/large`, 0o4511);
+    await copy(files, `${directory}/large`, `${directory}/c`);
+    assert.equal(modeOf(`${directory}/c`), 0o4511);
+    await Deno.chmod(`${directory}/c`, 0o600);
     await copy(files, "/proc/self/status", `${directory}/c`);
     assert.match(await Deno.readTextFile(`${directory}/c`), /^Name:/);
   });
