@@ -7,7 +7,7 @@
  */
 
 import type { ByteString } from "../os/byte_string.ts";
-import { EACCES, EISDIR, ELOOP, EMFILE } from "../os/errno.ts";
+import { EACCES, EISDIR, ELOOP, EMFILE, ENAMETOOLONG } from "../os/errno.ts";
 import {
   AT_FDCWD,
   closeFd,
@@ -30,7 +30,9 @@ let hasOpenat2: boolean | undefined;
 export function openPath(path: ByteString, flags: number, options: { followSymlinks: boolean; mode?: number }): number {
   const mode = options.mode ?? 0;
   if (options.followSymlinks) return openAt(AT_FDCWD, path, flags, mode);
-  return canUseOpenat2() ? openWithoutLinks(path, flags, mode) : openByComponents(path, flags, mode);
+  const fd = canUseOpenat2() ? openWithoutLinks(path, flags, mode) : -ENAMETOOLONG;
+  // No call takes a path of more than 4095 bytes, but component by component there is no such limit.
+  return fd === -ENAMETOOLONG ? openByComponents(path, flags, mode) : fd;
 }
 
 function canUseOpenat2(): boolean {

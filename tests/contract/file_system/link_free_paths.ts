@@ -63,4 +63,21 @@ export function testLinkFreePaths(test: ContractTest): void {
     await assertFails(gone, "notFound", NOT_FOUND);
     assert.deepEqual(names(`${directory}/a/b`), []);
   });
+
+  test("without following links, a path may be longer than the system takes at once", async (files, directory) => {
+    const deep = `${directory}${`/${"d".repeat(200)}`.repeat(25)}`;
+    await files.createDirectory({ path: deep, recursive: true, followSymlinks: false });
+    await write(files, `${deep}/f`, "deep", { followSymlinks: false });
+    assert.equal(await read(files, `${deep}/f`, false), "deep");
+    assert.equal((await metadata(files, `${deep}/f`, false)).size, 4);
+    await assertFails(metadata(files, `${deep}/missing`, false), "notFound", NOT_FOUND);
+    await assertFails(
+      metadata(files, `${deep}/${"n".repeat(256)}`, false),
+      "internal",
+      "File name too long (os error 36)",
+    );
+    await remove(files, `${deep}/f`, { recursive: false, force: false, followSymlinks: false });
+    await assertFails(read(files, `${deep}/f`, false), "notFound", NOT_FOUND);
+    await remove(files, `${directory}/${"d".repeat(200)}`, { force: false });
+  });
 }
