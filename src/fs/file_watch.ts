@@ -19,6 +19,7 @@ import {
   type Subscription,
 } from "./inotify.ts";
 import { cannotWatch } from "./map_error.ts";
+import { SilentFilesystemError } from "./telling_filesystems.ts";
 import type { WatchBudget } from "./watch_budget.ts";
 import { identityOf, WatchedWay } from "./watched_way.ts";
 
@@ -48,7 +49,9 @@ export class FileWatch {
   }
 
   start(): Promise<void> {
-    const { budget } = this.#options;
+    const { budget, path } = this.#options;
+    const silent = SilentFilesystemError.at(path);
+    if (silent !== null) throw silent;
     if (!budget.take()) throw invalidRequest(`Cannot watch: more than ${budget.limit} directories in all`);
     this.#isOpen = true;
     const errno = this.#follow() ?? (this.#identity === null ? ENOENT : null);

@@ -1,5 +1,6 @@
-/** Where a watch notices every change. */
+/** Where a watch notices every change, some, or none. */
 
+import { DomainError } from "../errors.ts";
 import type { ByteString } from "../os/byte_string.ts";
 import { filesystemTypeOf } from "../os/file_stat.ts";
 
@@ -24,6 +25,36 @@ const TELLING_FILESYSTEMS: ReadonlySet<number> = new Set([
   0x9660, // ISO 9660
 ]);
 
+/** Made up by the kernel as one looks: whatever changes there, nobody is told. */
+const SILENT_FILESYSTEMS: ReadonlyMap<number, string> = new Map([
+  [0x9fa0, "proc"],
+  [0x62656572, "sysfs"],
+  [0x1cd1, "devpts"],
+  [0x27e0eb, "cgroup"],
+  [0x63677270, "cgroup2"],
+  [0x64626720, "debugfs"],
+  [0x74726163, "tracefs"],
+  [0x73636673, "securityfs"],
+  [0x62656570, "configfs"],
+  [0xcafe4a11, "bpf"],
+  [0xf97cff8c, "selinuxfs"],
+]);
+
 export function tellsOfChanges(directory: ByteString): boolean {
   return TELLING_FILESYSTEMS.has(filesystemTypeOf(directory));
+}
+
+/** Watching would look as if it worked. */
+export class SilentFilesystemError extends DomainError {
+  override readonly name = "SilentFilesystemError";
+
+  constructor(type: string) {
+    super("invalidRequest", `Cannot watch: the kernel tells nobody of changes on this filesystem (${type})`);
+  }
+
+  /** Null where at least what programs of this machine change is told. */
+  static at(path: ByteString): SilentFilesystemError | null {
+    const type = SILENT_FILESYSTEMS.get(filesystemTypeOf(path));
+    return type === undefined ? null : new SilentFilesystemError(type);
+  }
 }

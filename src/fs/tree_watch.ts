@@ -34,6 +34,7 @@ import {
 } from "./inotify.ts";
 import { cannotWatch, OsError } from "./map_error.ts";
 import type { Pacer, Slice } from "./pacer.ts";
+import { SilentFilesystemError } from "./telling_filesystems.ts";
 import type { WatchBudget } from "./watch_budget.ts";
 import { WatchedPlaceholders } from "./watched_placeholders.ts";
 import { identityOf, WatchedWay } from "./watched_way.ts";
@@ -146,6 +147,8 @@ export class TreeWatch {
   #watch(path: ByteString): Error | null {
     const { inotify, budget, root } = this.#options;
     if (this.#directories.has(path)) return null;
+    const silent = SilentFilesystemError.at(path);
+    if (silent !== null) return silent;
     if (!budget.take()) return invalidRequest(`Cannot watch: more than ${budget.limit} directories in all`);
     const mask = path === root ? MASK : MASK | IN_DONT_FOLLOW;
     const subscription = inotify.subscribe(path, mask, this.#listener);
@@ -277,7 +280,8 @@ export class TreeWatch {
     const errno = failure instanceof OsError ? failure.errno : null;
     if (errno === ENOENT || errno === ENOTDIR) return; // Gone again, or a link now.
     // A whole watch that cannot be had is refused; what cannot be had of a running one is told.
-    if (this.#isStarting && errno !== EACCES) throw failure;
+    const isExpected = errno === EACCES || failure instanceof SilentFilesystemError;
+    if (this.#isStarting && !isExpected) throw failure;
     this.#options.changes.addUnwatched(path);
   }
 

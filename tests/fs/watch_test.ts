@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { MAX_WATCHES } from "../../src/fs/limits.ts";
+import { SilentFilesystemError } from "../../src/fs/telling_filesystems.ts";
 import { WatchBudget } from "../../src/fs/watch_budget.ts";
 import { toByteString } from "../../src/os/byte_string.ts";
 import { AT_FDCWD, closeFd, nameFile, O_TMPFILE, O_WRONLY, openAt } from "../../src/os/file_calls.ts";
@@ -209,3 +210,19 @@ watchTest("with a reader that does not read turns a flood into one overflow", as
   const own = recorder.changes.filter(({ watchId }) => watchId === 1).map(({ change }) => change.kind);
   assert.deepEqual(own, ["overflow"]);
 }, { maxPendingChanges: 20 });
+
+watchTest("refuses what the kernel makes up and tells nobody of", async (recorder) => {
+  const text = "Cannot watch: the kernel tells nobody of changes on this filesystem (proc)";
+  await assertFails(recorder.watches.watch(watchRequest("/proc/self")), "invalidRequest", text);
+  await assertFails(recorder.watches.watch(watchRequest("/proc", { recursive: true })), "invalidRequest", text);
+  await assertFails(recorder.watches.watch(watchRequest("/proc/version")), "invalidRequest", text);
+  assert.equal(recorder.inotify.size, 0);
+});
+
+/** Terminals come and go there unseen. */
+const hasTerminals = SilentFilesystemError.at(toByteString("/dev/pts")) !== null;
+
+watchTest("with recursion tells which filesystems below keep silent (needs /dev/pts)", async (recorder) => {
+  await recorder.watches.watch(watchRequest("/dev", { recursive: true }));
+  await recorder.until(() => recorder.texts("/dev").includes("unwatched /pts"));
+}, { ignore: !hasTerminals });

@@ -75,9 +75,9 @@ export class WatchRecorder {
 export function watchTest(
   claim: string,
   body: (recorder: WatchRecorder, directory: string) => Promise<void>,
-  options: Partial<WatchesOptions> = {},
+  { ignore = false, ...options }: Partial<WatchesOptions> & { ignore?: boolean } = {},
 ): void {
-  Deno.test(`fs/watch ${claim}`, () =>
+  const fn = () =>
     inScratchDirectory(async (directory) => {
       const recorder = new WatchRecorder(options);
       try {
@@ -85,7 +85,8 @@ export function watchTest(
       } finally {
         await recorder.end();
       }
-    }));
+    });
+  Deno.test({ name: `fs/watch ${claim}`, ignore, fn });
 }
 
 export function watchRequest(path: string, options: Partial<WatchRequest> = {}): WatchRequest {
