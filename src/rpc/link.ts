@@ -39,8 +39,11 @@ export interface Link {
   /**
    * Delivers messages in order until the connection ends, then resolves; call it once. While a promise returned by the
    * receiver is pending nothing more is read, so the peer is slowed down by the transport's own flow control.
+   *
+   * A link that outlives the conversation, so that its last words arrive, calls `onEnd` as soon as nothing more will be
+   * delivered or taken to be sent.
    */
-  receive(receiver: (message: InboundMessage) => void | Promise<void>): Promise<LinkEnd>;
+  receive(receiver: (message: InboundMessage) => void | Promise<void>, onEnd?: () => void): Promise<LinkEnd>;
   /** Sends messages in order. Resolves once the kernel has taken them; rejects when the connection is gone. */
   send(messages: readonly OutboundMessage[]): Promise<void>;
   /** Asks the peer for a sign of life and drops the connection when none comes within `withinMs`. */

@@ -135,17 +135,26 @@ export class Connection<Resources extends SessionResources> implements SessionHo
 
   /** Serves the peer until it is gone. */
   async run(): Promise<LinkEnd> {
-    const end = await this.#link.receive((message) => this.#receive(message));
+    const end = await this.#link.receive((message) => this.#receive(message), () => this.#letGo());
     if (this.#options.answersAfterEnd && end.type === "peerClosed") await this.#finalAnswers();
+    this.#letGo();
+    for (const thing of this.#owned.values()) await thing.close();
+    return end;
+  }
+
+  /**
+   * Nothing more is heard from this peer or told to it: its session is free for the next connection, though the socket
+   * may still be waiting for the peer to close.
+   */
+  #letGo(): void {
+    this.#isEnding = true;
     this.#abandon.abort();
     this.#scheduler.close();
     this.#outbound.close();
-    if (this.#session !== null) {
-      this.#session.resources.setOutlet(null);
-      this.#options.sessions.detach(this.#session, this);
-    }
-    for (const thing of this.#owned.values()) await thing.close();
-    return end;
+    if (this.#session === null) return;
+    this.#session.resources.setOutlet(null);
+    this.#options.sessions.detach(this.#session, this);
+    this.#session = null;
   }
 
   /** Ends the connection from our side. */

@@ -88,6 +88,7 @@ export class WebSocketLink implements Link {
   #fragmentOpcode: number | null = null;
 
   #ended: LinkEnd | null = null;
+  #onEnd: () => void = () => {};
   #isStreamClosed = false;
   #isReceiverBusy = false;
   #interrupt: () => void = () => {};
@@ -112,7 +113,11 @@ export class WebSocketLink implements Link {
     this.#schedulePing();
   }
 
-  async receive(receiver: (message: InboundMessage) => void | Promise<void>): Promise<LinkEnd> {
+  async receive(
+    receiver: (message: InboundMessage) => void | Promise<void>,
+    onEnd: () => void = () => {},
+  ): Promise<LinkEnd> {
+    this.#onEnd = onEnd;
     try {
       while (this.#ended === null) {
         const busy = this.#deliverBuffered(receiver);
@@ -403,6 +408,7 @@ export class WebSocketLink implements Link {
     Promise.resolve(this.#writing).then(shutDown, shutDown).catch(() => {
       // Already closed by the peer: there is nobody left to tell.
     });
+    this.#onEnd();
   }
 
   /** Ends the connection at once: the peer is not there to read what is left. */

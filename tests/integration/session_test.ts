@@ -14,6 +14,24 @@ Deno.test("a session is resumed after an abrupt loss, as often as needed", async
   socket.drop();
 });
 
+Deno.test("a session is free once its connection has ended, though the peer leaves the socket open", async () => {
+  await using server = await TestServer.start();
+  const ends: Record<string, (socket: RawWebSocket) => Promise<void>> = {
+    "close frame": (socket) => socket.sendFrame(0x8, Uint8Array.of(0x03, 0xe8)),
+    "unknown notification": (socket) => socket.sendText('{"method":"nope"}'),
+    "unknown opcode": (socket) => socket.sendFrame(0x3, new Uint8Array()),
+  };
+  for (const [name, end] of Object.entries(ends)) {
+    using socket = await RawWebSocket.connect(server.url);
+    const { sessionId } = await socket.handshake();
+    await end(socket);
+    while (await socket.readFrame() !== null);
+
+    using next = await RawWebSocket.connect(server.url);
+    assert.equal((await next.handshake({ resumeSessionId: sessionId })).sessionId, sessionId, name);
+  }
+});
+
 Deno.test("a session held by a live connection is refused with -32010 and its owner keeps it", async () => {
   await using server = await TestServer.start();
   await using owner = await server.connect();
