@@ -219,8 +219,9 @@ function decodeId(id: unknown, text: string): RequestId | null {
   const digits = String(id);
   if (isLeadingId(text, digits) && Number.isSafeInteger(id)) return digits as RequestId;
   const source = idSource(text);
-  // `1.0`, `1e2` and `-0` are not integers to the reference, whatever their value.
-  if (source.length > MAX_ID_DIGITS || !INTEGER.test(source) || source === "-0") return null;
+  // `1.0` and `1e2` are not integers to the reference, whatever their value. `-0` is, and comes back as the zero it is.
+  if (source.length > MAX_ID_DIGITS || !INTEGER.test(source)) return null;
+  if (id === 0) return "0" as RequestId;
   if (Number.isSafeInteger(id)) return source as RequestId;
   const exact = BigInt(source);
   return exact >= MIN_ID && exact <= MAX_ID ? source as RequestId : null;

@@ -61,6 +61,12 @@ Deno.test("decodeMessage() keeps an integer id exactly as it was written, up to 
   }
 });
 
+Deno.test("decodeMessage() takes the id -0 for 0", () => {
+  for (const text of ['{"id":-0,"method":"m"}', '{"method":"m","id":-0}']) {
+    assert.deepEqual(decodeMessage(text), { type: "request", id: "0", method: "m", params: undefined }, text);
+  }
+});
+
 Deno.test("decodeMessage() reports malformed messages as values", () => {
   for (
     const text of [
@@ -84,7 +90,7 @@ Deno.test("decodeMessage() reports malformed messages as values", () => {
       '{"id":1.0,"method":"m"}',
       '{"id":1e2,"method":"m"}',
       '{"id":1e400,"method":"m"}',
-      '{"id":-0,"method":"m"}',
+      '{"id":-0.0,"method":"m"}',
       '{"id":9223372036854775808,"method":"m"}',
       '{"id":-9223372036854775809,"method":"m"}',
       '{"id":1,"id":2,"method":"m"}',
