@@ -68,7 +68,7 @@ const commonStartFields = {
   enforceManagedNetwork: z.boolean().default(false),
   managedNetwork: ManagedNetwork.nullish(),
   metadata: ProcessMetadata.nullish(),
-  networkProxy: z.unknown().optional(),
+  networkProxy: z.looseObject({}).nullish(),
   shellSnapshot: ShellSnapshotParam.nullish(),
   timeoutMs: PositiveMs.nullish(),
   idleTimeoutMs: PositiveMs.nullish(),

@@ -103,7 +103,15 @@ Deno.test("ProcessStartParams takes everything a request can carry", () => {
 });
 
 Deno.test("ProcessStartParams takes null where the contract allows it", () => {
-  const nulls = { arg0: null, envPolicy: null, sandbox: null, managedNetwork: null, metadata: null, timeoutMs: null };
+  const nulls = {
+    arg0: null,
+    envPolicy: null,
+    sandbox: null,
+    managedNetwork: null,
+    metadata: null,
+    timeoutMs: null,
+    networkProxy: null,
+  };
   assert.deepEqual(ProcessStartParams.parse({ ...START, ...nulls }), ProcessStartParams.parse(START));
 });
 
@@ -167,6 +175,8 @@ const BAD_START: [Record<string, unknown>, RegExp][] = [
   [{ metadata: { toolCallId: 1 } }, /^metadata\.toolCallId/m],
   [{ enforceManagedNetwork: null }, /^enforceManagedNetwork/m],
   [{ managedNetwork: { loopbackPorts: [65536] } }, /^managedNetwork\.loopbackPorts\.0/m],
+  [{ networkProxy: true }, /^networkProxy/m],
+  [{ networkProxy: [] }, /^networkProxy/m],
   [{ kind: "other" }, /^kind/m],
   [{ kind: null }, /^kind/m],
   [{ io: null }, /^io/m],
