@@ -5,6 +5,7 @@ import { createLogger, silentLogger } from "../../src/log.ts";
 import { internalError } from "../../src/errors.ts";
 import { sourceOf } from "../../src/bytes.ts";
 import { StreamedResult } from "../../src/rpc/envelope.ts";
+import type { Link } from "../../src/rpc/link.ts";
 import type { Claim, ClaimMode, Lane } from "../../src/rpc/scheduler.ts";
 import { MethodTable } from "../../src/rpc/method_table.ts";
 import { type CallContext, Connection, type Outlet, type SessionResources } from "../../src/server/connection.ts";
@@ -53,7 +54,7 @@ class Bench {
   readonly #received: any[] = [];
   #wake: () => void = () => {};
 
-  constructor(methods: Record<string, TestMethod> = {}) {
+  constructor(methods: Record<string, TestMethod> = {}, wrapLink: (link: Link) => Link = (link) => link) {
     this.sessions = new SessionRegistry({
       clock: this.clock,
       log: silentLogger(),
@@ -74,7 +75,7 @@ class Bench {
     const [server, client] = MemoryLink.pair();
     this.client = client;
     this.connection = new Connection({
-      link: server,
+      link: wrapLink(server),
       log: createLogger({ level: "debug", format: "json", write: (line) => this.logLines.push(line) }),
       clock: this.clock,
       sessions: this.sessions,
@@ -295,6 +296,36 @@ Deno.test("Connection detaches its session and can be followed by another", asyn
   assert.equal(bench.sessions.size, 1);
   bench.clock.advance(30_000);
   assert.equal(bench.sessions.size, 0);
+});
+
+Deno.test("Connection leaves its session to the next one while its link still lingers, and for good", async () => {
+  const gone = Promise.withResolvers<void>();
+  const bench = new Bench({}, (link) => ({
+    receive: async (receiver, onEnd) => {
+      const end = await link.receive(receiver);
+      onEnd?.();
+      await gone.promise;
+      return end;
+    },
+    send: (messages) => link.send(messages),
+    probe: (withinMs) => link.probe(withinMs),
+    close: () => link.close(),
+  }));
+  await bench.send({ id: 0, method: "initialize", params: { clientName: "t" } }, { method: "initialized" });
+  const { result } = await bench.next();
+  while (bench.resources.outlet === null) await Promise.resolve();
+  const outlet = bench.resources.outlet;
+  bench.client.close();
+  await settled();
+  assert.equal(bench.resources.outlet, null);
+
+  bench.sessions.resume(result.sessionId, { probe: () => {} });
+  bench.resources.setOutlet(outlet);
+  gone.resolve();
+  await bench.ended;
+  bench.clock.advance(30_000);
+  assert.equal(bench.resources.outlet, outlet, "the next connection's");
+  assert.equal(bench.sessions.size, 1);
 });
 
 Deno.test("Connection survives hundreds of generated conversations without losing or inventing an answer", async () => {
