@@ -310,16 +310,12 @@ export class Connection<Resources extends SessionResources> implements SessionHo
     this.#outbound.pushReply(encodeError(id, toWireError(error)));
   }
 
-  /** The peer broke the protocol beyond repair: it is told why, then the connection ends. */
+  /** The peer broke the protocol beyond repair: it is told why, what it had asked before is answered, and that is all. */
   #violate(reason: string): void {
     this.#isEnding = true;
     this.#log.warn("protocol violation", { reason });
     this.#replyError(NO_REQUEST_ID, invalidRequest(reason));
-    const cancel = this.#options.clock.setTimer(FINAL_ANSWERS_MS, () => this.#link.close());
-    this.#outbound.drained().then(() => {
-      cancel();
-      this.#link.close();
-    });
+    this.#finalAnswers().then(() => this.#link.close());
   }
 
   async #finalAnswers(): Promise<void> {

@@ -287,6 +287,31 @@ Deno.test("Connection ends when the content of an answer fails halfway, and says
   assert.match(JSON.stringify(line), /os error 5/);
 });
 
+Deno.test("Connection ends after a violation, but not before what was asked ahead of it is answered", async () => {
+  const gate = Promise.withResolvers<object>();
+  const bench = await new Bench({ slow: { run: () => gate.promise }, known: { run: () => ({}) } }).ready();
+  await bench.send({ id: 1, method: "slow" }, { method: "nope" }, { id: 2, method: "known" });
+  const message = "unexpected notification `nope`";
+  assert.deepEqual(await bench.next(), { id: -1, error: { code: -32600, message } });
+  gate.resolve({ done: true });
+  assert.deepEqual(await bench.next(), { id: 1, result: { done: true } });
+  assert.deepEqual(await bench.ended, { type: "closedByUs" });
+  assert.equal(bench.clock.pending, 1, "only the session's own");
+});
+
+Deno.test("Connection waits neither for long polls nor for ever when it ends after a violation", async () => {
+  const never = () => new Promise<object>(() => {});
+  const polling = await new Bench({ poll: { lane: "waiting", run: never } }).ready();
+  await polling.send({ id: 1, method: "poll" }, { method: "nope" });
+  assert.deepEqual(await polling.ended, { type: "closedByUs" });
+
+  const stuck = await new Bench({ stuck: { run: never } }).ready();
+  await stuck.send({ id: 1, method: "stuck" }, { method: "nope" });
+  assert.equal((await stuck.next()).id, -1);
+  stuck.clock.advance(2000);
+  assert.deepEqual(await stuck.ended, { type: "closedByUs" });
+});
+
 Deno.test("Connection detaches its session and can be followed by another", async () => {
   const bench = await new Bench().ready();
   while (bench.resources.outlet === null) await Promise.resolve();
