@@ -77,7 +77,8 @@ export function encodeHead(request: OutgoingRequest, form: TargetForm, extra: re
 
 function targetOf({ method, url }: OutgoingRequest, form: TargetForm): string {
   if (method === "CONNECT") return authorityOf(url);
-  return form === "absolute" ? url.href : url.pathname + url.search;
+  // Cut out of the whole, since `search` does not tell an empty query from none.
+  return form === "absolute" ? url.href : url.href.slice(url.origin.length);
 }
 
 /** Host and port, the port always given. */
@@ -139,14 +140,10 @@ function withoutCredentials(request: OutgoingRequest): OutgoingRequest {
 /** The `Basic` credentials that a URL holds, if it holds any. */
 export function basicCredentials({ username, password }: URL): string | null {
   if (username === "" && password === "") return null;
-  const text = `${decodeComponent(username)}:${decodeComponent(password)}`;
-  return `Basic ${new TextEncoder().encode(text).toBase64()}`;
+  return `Basic ${btoa(`${decodePercent(username)}:${decodePercent(password)}`)}`;
 }
 
-function decodeComponent(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text; // A `%` that encodes nothing stands for itself.
-  }
+/** What a part of a URL stands for, a character per byte, text or not. A `%` that encodes nothing stands for itself. */
+function decodePercent(text: string): string {
+  return text.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
 }

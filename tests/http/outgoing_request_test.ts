@@ -37,6 +37,12 @@ Deno.test("encodeHead() adds only what a request cannot do without", () => {
   ]);
 });
 
+Deno.test("encodeHead() tells an empty query from none", () => {
+  assert.equal(headOf({ url: "http://h.example/a?" })[0], "GET /a? HTTP/1.1");
+  assert.equal(headOf({ url: "http://h.example?#part" })[0], "GET /? HTTP/1.1");
+  assert.equal(headOf({ url: "http://h.example/a?" }, "absolute")[0], "GET http://h.example/a? HTTP/1.1");
+});
+
 Deno.test("encodeHead() keeps headers in order with their repeats, names in lower case", () => {
   const headers = [header("X-Q", "1"), header("Host", "other"), header("x-q", "2"), header("Accept", "text/html")];
   assert.deepEqual(headOf({ headers }), [
@@ -83,6 +89,10 @@ Deno.test("prepareRequest() makes a header of credentials in the URL, unless the
     "accept: */*",
     "host: h.example",
   ]);
+  assert.equal(
+    headOf({ url: "http://ü:%ff%41%@h.example/" })[1],
+    `authorization: Basic ${Uint8Array.from([0xc3, 0xbc, 0x3a, 0xff, 0x41, 0x25]).toBase64()}`,
+  );
   const headers = [header("Authorization", "own")];
   assert.deepEqual(headOf({ url, headers }).slice(1), ["authorization: own", "accept: */*", "host: h.example"]);
 });
