@@ -72,7 +72,7 @@ class ChunkedBody implements Body {
     }
     this.#isFirst = false;
     const line = await this.#reader.readLine(MAX_CHUNK_LINE_BYTES);
-    const size = /^([0-9A-Fa-f]{1,12})[ \t]*(?:;.*)?$/.exec(line)?.[1];
+    const size = /^0*([0-9A-Fa-f]{1,12})[ \t]*(?:;.*)?$/.exec(line)?.[1];
     if (size === undefined) throw new HttpProtocolError("invalid chunk size");
     return parseInt(size, 16);
   }

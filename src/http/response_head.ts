@@ -20,15 +20,16 @@ export class HttpProtocolError extends Error {
   override readonly name = "HttpProtocolError";
 }
 
+const LF = 0x0a;
 const STATUS_LINE = /^HTTP\/1\.[01] ([1-9]\d\d)(?: .*)?$/;
 /** No blank before the colon, no line that continues another: both have been used to smuggle. */
 const HEADER_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*(.*?)[ \t]*$/;
 // deno-lint-ignore no-control-regex
-const FORBIDDEN_IN_VALUE = /[\x00\r\n]/;
+const FORBIDDEN_IN_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/;
 
 /** Takes the bytes up to and without the empty line. */
 export function parseResponseHead(bytes: Uint8Array): ResponseHead {
-  const [statusLine = "", ...lines] = decode(bytes).split(/\r?\n/);
+  const [statusLine = "", ...lines] = linesOf(bytes);
   const status = STATUS_LINE.exec(statusLine)?.[1];
   if (status === undefined) throw new HttpProtocolError("invalid HTTP status line");
   const headers = lines.map((line) => {
@@ -54,7 +55,7 @@ export function bodyFraming(method: string, { status, headers }: ResponseHead): 
     return { type: "chunked" };
   }
   const lengths = new Set(valuesOf(headers, "content-length"));
-  if (lengths.size === 0) return { type: "untilClose" };
+  if (!headers.some(({ name }) => name === "content-length")) return { type: "untilClose" };
   const [length = ""] = lengths;
   if (lengths.size > 1 || !/^\d{1,15}$/.test(length)) throw new HttpProtocolError("invalid content-length");
   return { type: "length", bytes: Number(length) };
@@ -66,6 +67,18 @@ function valuesOf(headers: readonly HttpHeader[], wanted: string): string[] {
     .flatMap(({ value }) => value.split(","))
     .map((value) => value.trim())
     .filter((value) => value !== "");
+}
+
+/** Each decoded by itself: one header that is not UTF-8 says nothing about the others. */
+function linesOf(bytes: Uint8Array): string[] {
+  const lines: string[] = [];
+  for (let start = 0; start <= bytes.length;) {
+    const lineFeed = bytes.indexOf(LF, start);
+    const end = lineFeed === -1 ? bytes.length : lineFeed;
+    lines.push(decode(bytes.subarray(start, end)).replace(/\r$/, ""));
+    start = end + 1;
+  }
+  return lines;
 }
 
 /** UTF-8 where it is, else one character per byte, as old servers mean it. */

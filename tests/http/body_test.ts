@@ -60,7 +60,7 @@ Deno.test("openBody() takes any framing off, however the bytes come", async () =
     assert.equal(await readAll("hello world", { type: "length", bytes: 5 }, size), "hello");
     assert.equal(await readAll("hello", { type: "length", bytes: 0 }, size), "");
     assert.equal(await readAll("hello", { type: "none" }, size), "");
-    const chunked = "5;ext=1\r\nhello\r\n01 \r\n \r\nA\r\nworld56789\r\n0\r\nTrailer: x\r\n\r\nrest";
+    const chunked = "5;ext=1\r\nhello\r\n00000000000000001 \r\n \r\nA\r\nworld56789\r\n0\r\nTrailer: x\r\n\r\nrest";
     assert.equal(await readAll(chunked, { type: "chunked" }, size), "hello world56789");
   }
 });

@@ -36,6 +36,12 @@ Deno.test("parseResponseHead() reads values as UTF-8, else one character per byt
   assert.equal(parse(latin).headers[0]?.value, "café");
 });
 
+Deno.test("parseResponseHead() reads each header by itself, whatever the others are written in", () => {
+  const encoded = new TextEncoder().encode("\r\nY: café");
+  const latin = Uint8Array.from([...new TextEncoder().encode("HTTP/1.1 200 OK\r\nX: caf"), 0xe9, ...encoded]);
+  assert.deepEqual(parse(latin).headers, [{ name: "x", value: "café" }, { name: "y", value: "café" }]);
+});
+
 Deno.test("parseResponseHead() refuses what is not HTTP/1", () => {
   for (
     const text of [
@@ -50,6 +56,8 @@ Deno.test("parseResponseHead() refuses what is not HTTP/1", () => {
       "HTTP/1.1 200 OK\r\nA: b\r\n continued",
       "HTTP/1.1 200 OK\r\nA: b\0c",
       "HTTP/1.1 200 OK\r\nA: b\rc",
+      "HTTP/1.1 200 OK\r\nA: b\x01c",
+      "HTTP/1.1 200 OK\r\nA: b\x7fc",
       "",
     ]
   ) assert.throws(() => parse(text), HttpProtocolError, JSON.stringify(text));
@@ -77,6 +85,7 @@ Deno.test("bodyFraming() refuses framing that two readers could understand diffe
     const headers of [
       "\r\nContent-Length: 1\r\nContent-Length: 2",
       "\r\nContent-Length: -1",
+      "\r\nContent-Length:",
       "\r\nContent-Length: 1e3",
       "\r\nContent-Length: 9999999999999999",
       "\r\nTransfer-Encoding: gzip, chunked",
