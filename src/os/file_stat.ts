@@ -24,7 +24,10 @@ export interface FileStat {
   readonly links: number;
   readonly uid: number;
   readonly gid: number;
-  /** Which file it is: device and inode, in a form to compare. */
+  /**
+   * Which file it is, in a form to compare: device, inode and birth time, since the inode number of a deleted file is
+   * often the next one's. Files of a filesystem that records no birth times are told apart by device and inode alone.
+   */
   readonly identity: string;
   /** The inode number, in decimal: all 64 bits are used by some filesystems. */
   readonly inode: string;
@@ -104,6 +107,8 @@ class Statx implements FileStat {
   readonly #inodeHigh = statView.getUint32(36, true);
   readonly #deviceMajor = statView.getUint32(136, true);
   readonly #deviceMinor = statView.getUint32(140, true);
+  readonly #bornSeconds: number;
+  readonly #bornNanoseconds: number;
   readonly #changedSeconds = statView.getUint32(96, true);
   readonly #changedNanoseconds = statView.getUint32(104, true);
   readonly #modifiedNanoseconds = statView.getUint32(120, true);
@@ -112,11 +117,15 @@ class Statx implements FileStat {
     const typeAndMode = statView.getUint16(28, true);
     this.type = typeAndMode & S_IFMT;
     this.mode = typeAndMode & 0o7777;
-    this.createdAtMs = (statView.getUint32(0, true) & STATX_BTIME) === 0 ? 0 : readMs(80);
+    const hasBirthTime = (statView.getUint32(0, true) & STATX_BTIME) !== 0;
+    this.createdAtMs = hasBirthTime ? readMs(80) : 0;
+    this.#bornSeconds = hasBirthTime ? statView.getUint32(80, true) : 0;
+    this.#bornNanoseconds = hasBirthTime ? statView.getUint32(88, true) : 0;
   }
 
   get identity(): string {
-    return `${this.#deviceMajor}:${this.#deviceMinor}:${this.#inodeHigh}:${this.#inodeLow}`;
+    const inode = `${this.#deviceMajor}:${this.#deviceMinor}:${this.#inodeHigh}:${this.#inodeLow}`;
+    return `${inode}:${this.#bornSeconds}.${this.#bornNanoseconds}`;
   }
 
   get inode(): string {

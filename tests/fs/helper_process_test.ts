@@ -138,3 +138,33 @@ sandboxTest("a root that is deleted and made anew is worked on as it is now", as
   assert.equal(Deno.readTextFileSync(`${root}/ws/new`), "y");
   assert.equal(Deno.readTextFileSync(`${root}/old/new`), "x");
 });
+
+sandboxTest(
+  "a denied path that is deleted and made anew stays denied, even where it has its old inode number",
+  async () => {
+    await using sandboxed = await SandboxedFiles.open();
+    const { root } = sandboxed.host;
+    // Several times: a filesystem may hand out the number again or not. ext4 does at once.
+    for (let round = 0; round < 4; round++) {
+      await Deno.mkdir(`${root}/secret`);
+      await Deno.writeTextFile(`${root}/secret/inner`, "hidden");
+      const files = await sandboxed.under("read /, deny secret");
+      await assert.rejects(read(files, `${root}/secret/inner`), /Permission denied/, `round ${round}`);
+      await Deno.remove(`${root}/secret`, { recursive: true });
+    }
+  },
+);
+
+sandboxTest(
+  "a denied file that is deleted and made anew stays denied, even where it has its old inode number",
+  async () => {
+    await using sandboxed = await SandboxedFiles.open();
+    const { root } = sandboxed.host;
+    for (let round = 0; round < 4; round++) {
+      await Deno.writeTextFile(`${root}/key`, "hidden");
+      const files = await sandboxed.under("read /, deny key");
+      await assert.rejects(read(files, `${root}/key`), /Permission denied/, `round ${round}`);
+      await Deno.remove(`${root}/key`);
+    }
+  },
+);
