@@ -98,15 +98,22 @@ export class Project {
 async function findRoot(files: FileSystem, cwd: string, markers: readonly string[]): Promise<string> {
   if (markers.length === 0) return cwd;
   for (const directory of ancestors(cwd)) {
-    for (const marker of markers) if (await exists(files, joinPath(directory, marker))) return directory;
+    for (const marker of markers) if (await isMarked(files, directory, marker)) return directory;
   }
   return cwd;
+}
+
+/** An empty `.git` is no repository's: sandboxes leave such directories where nobody may make one. */
+async function isMarked(files: FileSystem, directory: string, marker: string): Promise<boolean> {
+  const path = joinPath(directory, marker);
+  if (marker !== ".git" || !await isDirectory(files, path)) return await exists(files, path);
+  return await exists(files, joinPath(path, "HEAD"));
 }
 
 async function findWorktree(files: FileSystem, cwd: string): Promise<Worktree | null> {
   for (const root of ancestors(cwd)) {
     const dotGit = joinPath(root, ".git");
-    if (!await exists(files, dotGit)) continue;
+    if (!await isMarked(files, root, ".git")) continue;
     return await isDirectory(files, dotGit) ? null : await linkedWorktree(files, root, dotGit);
   }
   return null;

@@ -218,6 +218,24 @@ Deno.test("readEnvironmentConfig() finds a project's root by the user's markers"
   assert.deepEqual(await found('["nowhere"]', "top/a/b"), ['model = "b"']);
 });
 
+Deno.test("readEnvironmentConfig() takes a .git directory for a project's root only if it is a repository's", async () => {
+  await using tree = await FileTree.make({
+    "top/.git/HEAD": "",
+    "top/.codex/config.toml": 'model = "top"',
+    "top/a/.git/objects/x": "",
+    "top/a/b/.codex/config.toml": 'model = "b"',
+  });
+  await tree.write("codex/config.toml", trust(tree, "top"));
+  const found = async () => (await layers(tree, { cwd: "top/a/b" })).map(([, toml]) => toml);
+  assert.deepEqual(await found(), ['model = "top"', 'model = "b"']);
+  await tree.write("top/a/.git/HEAD", "");
+  assert.deepEqual(await found(), []);
+  // A file leads to a repository elsewhere, whatever it says.
+  await tree.remove("top/a/.git");
+  await tree.write("top/a/.git", "gitdir: elsewhere");
+  assert.deepEqual(await found(), []);
+});
+
 Deno.test("readEnvironmentConfig() does not take the user's own folder for a project's", async () => {
   await using tree = await trustedProject({ "project/.codex/config.toml": 'model = "p"' });
   await tree.write("project/.codex/config.toml", `model = "own"\n${trust(tree, "project")}`);
