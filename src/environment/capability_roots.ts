@@ -171,7 +171,7 @@ class RootScan {
     return {
       manifest,
       mcpConfig: mcpConfig === null ? null : await this.#files.read(mcpConfig),
-      appsConfig: appsConfig === null ? null : await this.#files.read(appsConfig),
+      appsConfig: await this.#files.read(appsConfig),
     };
   }
 }

@@ -10,7 +10,9 @@ export const MANIFEST_PATHS = [
   ".cursor-plugin/plugin.json",
 ];
 
+/** Where a plugin has its configuration when its manifest names no other place. */
 const DEFAULT_MCP_CONFIG = ".mcp.json";
+const DEFAULT_APPS_CONFIG = ".app.json";
 
 /** The root of the plugin whose manifest this is, and the manifest's rank among several; null for any other file. */
 export function pluginOfManifest(uri: string): { root: string; rank: number } | null {
@@ -27,7 +29,7 @@ function parentRoot(uri: string, path: string): string {
 export interface DeclaredFiles {
   /** Null: the manifest holds the configuration itself, so there is no file. */
   readonly mcpConfig: string | null;
-  readonly appsConfig: string | null;
+  readonly appsConfig: string;
   readonly warnings: readonly string[];
 }
 
@@ -46,7 +48,7 @@ export function declaredFiles(root: string, manifest: CapabilityFileField): Decl
   const mcpFile = file("mcpServers");
   return {
     mcpConfig: isObject(declared.mcpServers) ? null : mcpFile ?? childUri(root, DEFAULT_MCP_CONFIG),
-    appsConfig: file("apps"),
+    appsConfig: file("apps") ?? childUri(root, DEFAULT_APPS_CONFIG),
     warnings,
   };
 }

@@ -162,21 +162,27 @@ Deno.test("discoverCapabilityRoots() follows links to directories, not around in
 Deno.test("discoverCapabilityRoots() reads the files that a manifest declares, and none outside of the root", async () => {
   const table: [string, { mcp: string | null; apps: string | null; warnings?: string[] }][] = [
     [`{"mcpServers":"./conf/mcp.json","apps":"./apps.json"}`, { mcp: "conf/mcp.json", apps: "apps.json" }],
-    [`{"mcpServers":{"a":{}}}`, { mcp: null, apps: null }],
-    [`{"mcpServers":null,"apps":5}`, { mcp: ".mcp.json", apps: null }],
-    [`{"mcpServers":["./a"]}`, { mcp: ".mcp.json", apps: null }],
-    [`{"mcpServers":"./none.json"}`, { mcp: null, apps: null }],
+    [`{"mcpServers":{"a":{}}}`, { mcp: null, apps: ".app.json" }],
+    [`{"mcpServers":null,"apps":5}`, { mcp: ".mcp.json", apps: ".app.json" }],
+    [`{"mcpServers":["./a"]}`, { mcp: ".mcp.json", apps: ".app.json" }],
+    [`{"mcpServers":"./none.json"}`, { mcp: null, apps: ".app.json" }],
+    [`{"apps":"./none.json"}`, { mcp: ".mcp.json", apps: null }],
+    [`{"apps":{"a":{}}}`, { mcp: ".mcp.json", apps: ".app.json" }],
     [`{"apps":"./a b%20.json"}`, { mcp: ".mcp.json", apps: "a%20b%2520.json" }],
-    [`[]`, { mcp: ".mcp.json", apps: null }],
-    [`{not json`, { mcp: ".mcp.json", apps: null }],
-    [`{"mcpServers":"conf/mcp.json"}`, { mcp: ".mcp.json", apps: null, warnings: ["path must start with `./`"] }],
+    [`[]`, { mcp: ".mcp.json", apps: ".app.json" }],
+    [`{not json`, { mcp: ".mcp.json", apps: ".app.json" }],
+    [`{"mcpServers":"conf/mcp.json"}`, {
+      mcp: ".mcp.json",
+      apps: ".app.json",
+      warnings: ["path must start with `./`"],
+    }],
     [
       `{"mcpServers":"./../secret","apps":"./"}`,
-      { mcp: ".mcp.json", apps: null, warnings: Array(2).fill("path must remain below the capability root") },
+      { mcp: ".mcp.json", apps: ".app.json", warnings: Array(2).fill("path must remain below the capability root") },
     ],
     [
       `{"mcpServers":".//etc/passwd","apps":"./conf\\\\..\\\\x"}`,
-      { mcp: ".mcp.json", apps: null, warnings: Array(2).fill("path must remain below the capability root") },
+      { mcp: ".mcp.json", apps: ".app.json", warnings: Array(2).fill("path must remain below the capability root") },
     ],
   ];
   for (const [manifest, { mcp, apps, warnings = [] }] of table) {
@@ -186,6 +192,7 @@ Deno.test("discoverCapabilityRoots() reads the files that a manifest declares, a
       "r/apps.json": "APPS",
       "r/a b%20.json": "ODD",
       "r/.mcp.json": "DEFAULT",
+      "r/.app.json": "DEFAULT",
       "secret": "SECRET",
     });
     const { plugin, warnings: found } = await discoverOne(tree, "r");
