@@ -41,7 +41,8 @@ export async function listInstalledPlugins(
   const path = parsePath(cacheUri).native;
   const options = { ...PLUGIN_CACHE_WALK_LIMITS, followDirectorySymlinks: true, pruneHiddenDirectories: false };
   const { entries, errors, truncated } = await files.walk({ path, options }, signal).catch((error) => {
-    if (!(error instanceof DomainError)) throw error;
+    // Nothing of this is the client's but the sandbox the files are under: an object that is none is not a bad place.
+    if (!(error instanceof DomainError) || error.kind === "invalidParams") throw error;
     return { entries: [], errors: error.kind === "notFound" ? [] : [error], truncated: false };
   });
   let isIncomplete = truncated || errors.length > 0;

@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import { discoverCapabilities } from "../../src/environment/capabilities_v2.ts";
+import { invalidParams, invalidRequest } from "../../src/errors.ts";
 import { createDirectFileSystem } from "../../src/fs/direct.ts";
+import type { FileSystem } from "../../src/fs/file_system.ts";
 import { FileTree } from "../support/file_tree.ts";
 
 const METADATA_INCOMPLETE = "some capability metadata could not be loaded; discovery may be incomplete";
 const LOCATIONS_INCOMPLETE = "some capability locations could not be resolved; discovery may be incomplete";
 
-async function discover(tree: FileTree) {
+async function discover(tree: FileTree, files: FileSystem = createDirectFileSystem()) {
   return await discoverCapabilities({
-    files: createDirectFileSystem(),
+    files,
     codexHome: tree.path("codex"),
     userHome: tree.path("home"),
     systemDirectory: tree.path("etc"),
@@ -22,6 +24,15 @@ function skill(name: string): string {
 Deno.test("discoverCapabilities() answers nothing on a machine with nothing", async () => {
   await using tree = await FileTree.make();
   assert.deepEqual(await discover(tree), { plugins: [], skills: [], warnings: [] });
+});
+
+Deno.test("discoverCapabilities() refuses a sandbox object that is none, and warns of one that cannot be had", async () => {
+  await using tree = await FileTree.make();
+  const under = (refusal: Error): FileSystem =>
+    new Proxy(createDirectFileSystem(), { get: () => () => Promise.reject(refusal) });
+  await assert.rejects(discover(tree, under(invalidParams("missing field `permissions`"))), { kind: "invalidParams" });
+  const { warnings } = await discover(tree, under(invalidRequest("no sandbox can be had")));
+  assert.deepEqual(warnings, [LOCATIONS_INCOMPLETE]);
 });
 
 Deno.test("discoverCapabilities() describes the skills of every fixed place, without their instructions", async () => {
