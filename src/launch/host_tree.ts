@@ -11,6 +11,8 @@ export interface HostEntry {
   readonly type: "file" | "directory" | "symlink" | "placeholder";
   /** Device and inode, or whatever else tells two things at one path apart. */
   readonly id: string;
+  /** Of a file, where it can be had: changes whenever its names do, and with its content. */
+  readonly version?: string;
 }
 
 export interface HostTree {

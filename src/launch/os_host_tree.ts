@@ -26,6 +26,7 @@ export class OsHostTree extends DenoHostTree {
       return typeof entry === "string" ? entry : { ...entry, id: stat.identity };
     }
     if (isSymlink) return { type: "symlink", id: stat.identity };
-    return { type: stat.type === S_IFDIR ? "directory" : "file", id: stat.identity };
+    if (stat.type === S_IFDIR) return { type: "directory", id: stat.identity };
+    return { type: "file", id: stat.identity, version: stat.version };
   }
 }

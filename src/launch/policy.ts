@@ -38,6 +38,11 @@ export interface PathRule {
   readonly type: "file" | "directory";
   /** Which thing at this path was meant when the policy was made. */
   readonly id: string;
+  /**
+   * Of a denied file: a mask is lost with the name it covers, also when another name of the same file takes its place.
+   * Other rules do without, or every write would make another policy.
+   */
+  readonly version?: string;
 }
 
 export interface MissingPath {

@@ -81,7 +81,15 @@ class Draft {
     const before = this.#rules.get(path);
     if (before !== undefined && STRENGTH[before.access] >= STRENGTH[access]) return;
     const type = entry.type === "directory" ? "directory" : "file";
-    this.#rules.set(path, { path, access, type, id: entry.id, isNamed: isNamed || before?.isNamed === true });
+    const version = access === "deny" && entry.version !== undefined ? { version: entry.version } : {};
+    this.#rules.set(path, {
+      path,
+      access,
+      type,
+      id: entry.id,
+      ...version,
+      isNamed: isNamed || before?.isNamed === true,
+    });
   }
 
   protectNames(): void {

@@ -45,5 +45,5 @@ export class RememberedTree implements HostTree {
 
 function isSame(a: Look, b: Look): boolean {
   if (typeof a === "string" || typeof b === "string") return a === b;
-  return a.id === b.id && a.type === b.type;
+  return a.id === b.id && a.type === b.type && a.version === b.version;
 }

@@ -168,3 +168,15 @@ sandboxTest(
     }
   },
 );
+
+sandboxTest("a denied file stays denied when another name of it takes the place of the first", async () => {
+  await using sandboxed = await SandboxedFiles.open();
+  const { root } = sandboxed.host;
+  await Deno.writeTextFile(`${root}/key`, "hidden");
+  const readKey = async () => await read(await sandboxed.under("read /, deny key"), `${root}/key`);
+  await assert.rejects(readKey(), /Permission denied/);
+  await Deno.link(`${root}/key`, `${root}/other`);
+  await Deno.remove(`${root}/key`);
+  await Deno.rename(`${root}/other`, `${root}/key`);
+  await assert.rejects(readKey(), /Permission denied/);
+});
