@@ -25,6 +25,7 @@ import { identityOf, WatchedWay } from "./watched_way.ts";
 
 const APPEARED = IN_CREATE | IN_MOVED_TO;
 const DISAPPEARED = IN_DELETE | IN_MOVED_FROM;
+
 export interface FileWatchOptions {
   readonly inotify: Inotify;
   readonly budget: WatchBudget;

@@ -10,6 +10,7 @@ import { toByteString } from "../../src/os/byte_string.ts";
 import { closeFd, O_RDWR } from "../../src/os/file_calls.ts";
 import { ReadTarget } from "../../src/os/file_content.ts";
 import { allocate } from "../../src/os/libc.ts";
+import { write } from "../contract/file_system/harness.ts";
 import { dropFromMemory } from "../support/page_cache.ts";
 import { inScratchDirectory, modeOf } from "../support/scratch_directory.ts";
 
@@ -115,19 +116,9 @@ Deno.test("a write that the system refuses on another thread fails with its reas
 Deno.test("what has no positions is written from its beginning to its end", () =>
   inScratchDirectory(async (directory) => {
     const files = createDirectFileSystem();
-    const write = (path: string, text: string) =>
-      files.writeFile({
-        path,
-        data: new TextEncoder().encode(text),
-        followSymlinks: true,
-        atomic: false,
-        breakHardLinks: false,
-        ifMatch: null,
-        mode: null,
-      });
     const name = await Deno.readTextFile("/proc/self/comm");
     try {
-      await write("/proc/self/comm", "written");
+      await write(files, "/proc/self/comm", "written");
       assert.equal(await Deno.readTextFile("/proc/self/comm"), "written\n");
       await Deno.writeTextFile(`${directory}/f`, "copied");
       await Deno.chmod(`${directory}/f`, modeOf("/proc/self/comm"));
@@ -136,7 +127,7 @@ Deno.test("what has no positions is written from its beginning to its end", () =
     } finally {
       await Deno.writeTextFile("/proc/self/comm", name);
     }
-    await write("/dev/ptmx", "a terminal nobody listens to");
+    await write(files, "/dev/ptmx", "a terminal nobody listens to");
   }));
 
 Deno.test("requests that are read at the same time do not get each other's bytes", () =>
