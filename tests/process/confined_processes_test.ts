@@ -139,6 +139,16 @@ sandboxTest("standard input reaches a confined process", async (host) => {
   child.process.dispose();
 });
 
+/** Whether it is this program, runs, and its group has the terminal. */
+function isInForeground(pid: number, program: string): boolean {
+  try {
+    const match = /\((.*)\) (\S) \d+ (\d+) \d+ \d+ (-?\d+) /.exec(Deno.readTextFileSync(`/proc/${pid}/stat`));
+    return match !== null && match[1] === program && match[2] !== "T" && match[3] === match[4];
+  } catch {
+    return false; // It has ended.
+  }
+}
+
 sandboxTest("job control works in a confined terminal", async (host) => {
   const request = command(["bash", "--norc", "-i"], { io: TERMINAL, cwd: `${host.root}/ws` });
   const child = await RecordedChild.start(host.backend, host.confined(request, host.sandbox("read /, write ws")));
@@ -146,13 +156,14 @@ sandboxTest("job control works in a confined terminal", async (host) => {
   await child.saw("pty", "ready");
   assert.doesNotMatch(child.text("pty"), /no job control/);
   await child.process.write(input("sleep 600\n"));
-  await eventually("sleep runs in the foreground", () => {
-    return host.backend.descendantsOf(child.process).length >= 3;
-  });
+  // Forked is not enough: until it has the terminal, what is typed goes to the shell.
+  const hasTerminal = () => host.backend.descendantsOf(child.process).some(({ pid }) => isInForeground(pid, "sleep"));
+  await eventually("sleep runs in the foreground", hasTerminal);
   await child.process.write(input("\x1a"));
   await child.saw("pty", "Stopped");
   await child.process.write(input("fg\n"));
   await eventually("sleep is in the foreground again", () => (child.text("pty").match(/sleep 600/g)?.length ?? 0) >= 2);
+  await eventually("and runs", hasTerminal);
   await child.process.write(input("\x03"));
   await child.process.write(input("echo code-$?\n"));
   await child.saw("pty", "code-130");
