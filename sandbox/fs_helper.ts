@@ -6,9 +6,10 @@
  */
 
 import { createDirectFileSystem } from "../src/fs/direct.ts";
-import { FrameError, FrameReader, REQUEST_LIMITS } from "../src/fs/helper_protocol.ts";
-import { HelperService } from "../src/fs/helper_service.ts";
-import type { HelperWatch } from "../src/fs/helper_watch.ts";
+import type { FileSystem } from "../src/fs/file_system.ts";
+import { FrameError, FrameReader, REQUEST_LIMITS } from "../src/fs/confined/helper_frames.ts";
+import { HelperService } from "../src/fs/confined/helper_service.ts";
+import type { HelperWatch } from "../src/fs/confined/helper_watch.ts";
 
 /** What a pipe holds. */
 const READ_BYTES = 64 * 1024;
@@ -19,12 +20,17 @@ const EXIT_GARBAGE = 65;
 /** Resolves with the exit code. */
 export async function fsHelper(): Promise<number> {
   let watch: Promise<HelperWatch> | null = null;
+  return await serveFiles(createDirectFileSystem(), async (params, tell, signal) => {
+    watch ??= import("../src/fs/confined/helper_watch.ts").then(({ createHelperWatch }) => createHelperWatch());
+    await (await watch)(params, tell, signal);
+  });
+}
+
+/** Does on a filesystem what standard input asks for. Resolves with the exit code. */
+export async function serveFiles(files: FileSystem, watch: HelperWatch): Promise<number> {
   const service = new HelperService({
-    files: createDirectFileSystem(),
-    watch: async (params, tell, signal) => {
-      watch ??= import("../src/fs/helper_watch.ts").then(({ createHelperWatch }) => createHelperWatch());
-      await (await watch)(params, tell, signal);
-    },
+    files,
+    watch,
     send: (parts) => parts.forEach(writeAll),
     onFault: (error) => console.error(error),
   });

@@ -1,9 +1,7 @@
-/**
- * Time as a dependency: what waits, waits on a clock it was given, so that tests move time instead of sleeping.
- */
+/** Time as a dependency: code that waits uses a clock it was given, so that tests move time instead of sleeping. */
 
 export interface Clock {
-  /** Milliseconds on a clock that never goes back. Only differences mean anything. */
+  /** Milliseconds on a clock that never goes back. Only differences have a meaning. */
   now(): number;
   /** Calls `fire` once after `delayMs`. The returned function cancels; cancelling late or twice does nothing. */
   setTimer(delayMs: number, fire: () => void): () => void;

@@ -1,13 +1,13 @@
 /**
  * The one family of errors this program throws on purpose.
  *
- * A domain error has a kind, which `rpc/wire_error.ts` turns into a wire code, and a message that may be shown to
- * the peer as it is. Everything else that is thrown is a fault of ours: it is logged whole and answered without detail.
+ * A domain error has a kind, which has a wire code (`protocol/error_codes.ts`), and a message that may be shown to the
+ * peer. Anything else that is thrown is our fault: it is logged whole and answered without detail.
  */
 
 /** What went wrong, in the terms of the wire contract. Each kind has exactly one wire code. */
 export type ErrorKind =
-  /** The message or the order of messages breaks the protocol, or the request cannot be honoured as things stand. */
+  /** The message or the order of messages breaks the protocol, or the request cannot be carried out as things stand. */
   | "invalidRequest"
   /** The method does not exist, or this build does not implement it. */
   | "methodNotFound"
@@ -20,14 +20,17 @@ export type ErrorKind =
   /** A session that another connection still holds. */
   | "sessionAttached";
 
-/** An expected failure: its message is fit for the peer. */
+/** An expected failure, whose message may be shown to the peer. */
 export class DomainError extends Error {
   override readonly name: string = "DomainError";
   readonly kind: ErrorKind;
+  /** More for the log, where the message must be the reference's and says too little. */
+  readonly detail: string | undefined;
 
-  constructor(kind: ErrorKind, message: string, options?: { cause?: unknown }) {
+  constructor(kind: ErrorKind, message: string, options?: { cause?: unknown; detail?: string }) {
     super(message, options);
     this.kind = kind;
+    this.detail = options?.detail;
   }
 }
 

@@ -1,9 +1,11 @@
 /**
  * The one logger type. It is passed in, never imported as a global, and writes to a sink it is given.
  *
- * Fields are for facts (ids, counts, durations); payload bytes, environment values and credentials never go in. Peers
- * choose some of the strings, so every one has a bound, and none can break a line.
+ * Fields are for facts (ids, counts, durations). Payload bytes, environment values and credentials never go in. Peers
+ * choose some of the strings, so each is bounded, and none can break a line or change how it is read.
  */
+
+import { printable } from "./printable.ts";
 
 export type LogLevel = "error" | "warn" | "info" | "debug";
 export type LogFormat = "text" | "json";
@@ -19,7 +21,7 @@ export interface Logger {
   warn(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
   debug(message: string, fields?: LogFields): void;
-  /** Whether lines of this level are written: asked before fields are put together that would be dropped. */
+  /** Whether lines of this level are written: ask before putting together fields that would be dropped. */
   prints(level: LogLevel): boolean;
   /** A logger that adds these fields to every line. */
   with(fields: LogFields): Logger;
@@ -78,7 +80,7 @@ export function shortened(text: string, maxChars: number): string {
 }
 
 function encodeJson(time: Date, level: LogLevel, message: string, fields: LogFields): string {
-  return JSON.stringify({ time: time.toISOString(), level, message, ...fields });
+  return printable(JSON.stringify({ time: time.toISOString(), level, message, ...fields }));
 }
 
 function encodeText(time: Date, level: LogLevel, message: string, fields: LogFields): string {
@@ -88,12 +90,6 @@ function encodeText(time: Date, level: LogLevel, message: string, fields: LogFie
     line += ` ${name}=${typeof value === "string" ? quoteIfNeeded(value) : value}`;
   }
   return line;
-}
-
-/** Peers choose some of these strings: a line stays one line and carries no terminal escapes. */
-function printable(text: string): string {
-  // deno-lint-ignore no-control-regex
-  return text.replace(/[\x00-\x1f\x7f-\x9f\u2028\u2029]/g, (char) => JSON.stringify(char).slice(1, -1));
 }
 
 function quoteIfNeeded(text: string): string {

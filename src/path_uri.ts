@@ -17,7 +17,7 @@ export interface ParsedPath {
   readonly form: "native" | "uri";
 }
 
-/** A well-formed path of some other machine: another host's file, or a drive letter. */
+/** A well-formed path of another machine: another host's file, or a drive letter. */
 export class ForeignPathError extends DomainError {
   override readonly name = "ForeignPathError";
 
@@ -35,7 +35,7 @@ const NEEDS_NORMALISING = /\/(?:\.{0,2}(?:\/|$))/;
 /**
  * The path a peer means.
  *
- * @throws {DomainError} of kind "invalidParams" when it is no absolute path
+ * @throws {DomainError} of kind "invalidParams" when it is not an absolute path
  * @throws {ForeignPathError} when it is one, but not of this host
  */
 export function parsePath(input: string): ParsedPath {
@@ -106,7 +106,7 @@ function hexValue(byte: number | undefined): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x61 + 10 : -1;
 }
 
-/** Removes `.`, `..`, empty segments and a trailing `/`. What lies above the root is the root. */
+/** Removes `.`, `..`, empty segments and a trailing `/`. `..` at the root stays at the root. */
 function normalise(path: string): string {
   if (!NEEDS_NORMALISING.test(path)) return path;
   const kept: string[] = [];

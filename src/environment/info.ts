@@ -1,14 +1,14 @@
-/** What the server tells clients of its machine, gathered once at start-up. */
+/** What the server tells clients about its machine, collected once at start-up. */
 
 import type { EnvironmentInfo, SandboxSetting } from "../protocol/environment.ts";
 import { toFileUri } from "../path_uri.ts";
 import { VERSION } from "../version.ts";
-import { CAPABILITIES } from "./capabilities.ts";
+import { capabilities, type Means } from "./capability_flags.ts";
 import { detectShell, passwdEntry } from "./shell.ts";
 
 /**
- * The protocol's version first: clients compare it before they use newer methods (`capabilities/discoverV2` from 0.164).
- * Ours stands behind, where comparison ends.
+ * The protocol's version first: clients compare it before they use newer methods (`capabilities/discoverV2` from
+ * 0.164). Ours follows where the comparison ends.
  */
 const EXECUTOR_VERSION = `0.166.0+exec-server.${VERSION}`;
 
@@ -23,8 +23,11 @@ export interface HostFacts {
   isExecutable(path: string): boolean;
 }
 
-/** The same for as long as the server runs: clients compare what they got at the handshake with what they ask for later. */
-export function environmentInfo(host: HostFacts, sandbox: { readonly setting: SandboxSetting }): EnvironmentInfo {
+/** The same as long as the server runs: clients compare what they got at the handshake with later answers. */
+export function environmentInfo(
+  host: HostFacts,
+  { setting, ...means }: Means & { readonly setting: SandboxSetting },
+): EnvironmentInfo {
   const home = homeOf(host);
   const tmpdir = absolute(host.env.TMPDIR);
   return {
@@ -36,8 +39,8 @@ export function environmentInfo(host: HostFacts, sandbox: { readonly setting: Sa
     prependPathDirs: [],
     temporaryDirectories: tmpdir === null ? [] : [toFileUri(tmpdir)],
     tempDir: toFileUri(tmpdir ?? "/tmp"),
-    capabilities: CAPABILITIES,
-    sandbox: { setting: sandbox.setting },
+    capabilities: capabilities(means),
+    sandbox: { setting },
   };
 }
 
@@ -46,7 +49,7 @@ export function homeOf(host: Pick<HostFacts, "env" | "uid" | "passwd">): string 
   return absolute(host.env.HOME) ?? absolute(passwdEntry(host)?.home);
 }
 
-/** Reads the facts from the running system. What is not permitted or not there is left out. */
+/** Reads the facts from the running system. What is not permitted or does not exist is left out. */
 export function hostFacts(): HostFacts {
   return {
     env: attempt(() => Deno.env.toObject()) ?? {},

@@ -1,4 +1,7 @@
-/** Every bound of what the server tells of its machine, with its reason. Bounds a client meets are the reference's. */
+/**
+ * Every bound of what the server tells about its machine, with its reason. Bounds that a client can meet are the
+ * reference's.
+ */
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -11,7 +14,7 @@ export const MAX_CONFIG_FILE_BYTES = 1 * MIB;
 // ---------------------------------------------------------------- capabilityRoots/discoverV1
 
 export const MAX_CAPABILITY_ROOTS = 128;
-/** Roots looked at together, so that one slow root does not hold up the rest, nor all of them the disk. */
+/** Roots looked at together, so that one slow root does not hold up the rest, and all of them not the disk. */
 export const MAX_CONCURRENT_ROOTS = 8;
 
 /** How far below a root is looked for skills and manifests. */
@@ -37,7 +40,7 @@ export const MAX_INVENTORY_WARNINGS = 64;
 
 /** Directories and names in a plugin cache: two levels of it. */
 export const PLUGIN_CACHE_WALK_LIMITS = { maxDepth: 1, maxDirectories: 2_000, maxEntries: 20_000 } as const;
-/** What an installer notes down about a plugin. */
+/** What an installer records about a plugin. */
 export const MAX_INSTALL_METADATA_BYTES = 16 * KIB;
 export const MAX_REMOTE_PLUGIN_ID_BYTES = 1 * KIB;
 
@@ -45,9 +48,18 @@ export const MAX_REMOTE_PLUGIN_ID_BYTES = 1 * KIB;
 export const MAX_SKILL_NAME_LENGTH = 64;
 /** Plugin, colon and skill. */
 export const MAX_QUALIFIED_SKILL_NAME_LENGTH = 2 * MAX_SKILL_NAME_LENGTH + 1;
-/** Of a tool that a skill depends on: its type and transport, and everything else about it. */
+/** Lengths of what a skill says about a tool that it needs: its type and transport, and everything else. */
 export const MAX_TOOL_WORD_LENGTH = 64;
 export const MAX_TOOL_TEXT_LENGTH = 1_024;
+/** A YAML document, such as the header of a skill, in characters. Ours: real ones have a few thousand. */
+export const MAX_YAML_LENGTH = 64 * KIB;
+/**
+ * The tokens of such a document: texts, blanks, brackets, colons, line ends. Ours: nothing else runs while one is
+ * parsed, and this many take 0.1 s at most. A line `key: value` has six.
+ */
+export const MAX_YAML_LEXEMES = 8_192;
+/** Nested brackets and braces: each level costs the library more than the one before. Real ones have two. */
+export const MAX_YAML_DEPTH = 64;
 /** Aliases followed in one document: real ones have none, and a few lines of them can stand for gigabytes. */
 export const MAX_YAML_ALIASES = 64;
 
@@ -71,14 +83,14 @@ export const MAX_SHELL_SCRIPT_BYTES = 128 * KIB - 1;
 export const MAX_SHELL_COMMAND_BYTES = 1536 * KIB;
 /** What a capturing shell may write: its state before and after, and whatever a profile says. */
 export const MAX_SHELL_CAPTURE_BYTES = 4 * MIB;
-/** How long a profile may take, once per state. One that takes longer waits for something, and is run as it is. */
+/** How long a profile may take, once per state. A slower one waits for something, and is run as it is. */
 export const SHELL_CAPTURE_TIMEOUT_MS = 10_000;
 /**
- * How long a start waits for the state. Requests about its process and writes of files stand behind it; a profile that
- * takes longer is run as it is until its state is there.
+ * How long a start waits for the state. Requests about its process and writes of files wait behind it; a slower profile
+ * is run as it is until its state is ready.
  */
 export const SHELL_CAPTURE_PATIENCE_MS = 5_000;
-/** How long a state that could not be had is not asked for again. */
+/** How long to wait before a failed capture is tried again. */
 export const SHELL_CAPTURE_RETRY_MS = 60_000;
-/** Captures for one scope, shell and directory: a client whose environment is new each time never gains by them. */
+/** Captures for one scope, shell and directory: a client whose environment changes each time never gains by them. */
 export const MAX_CAPTURES_PER_PLACE = 8;

@@ -4,6 +4,7 @@ import { concatBytes } from "../bytes.ts";
 import { DomainError, internalError } from "../errors.ts";
 import type { FileSystem } from "../fs/file_system.ts";
 import type { NativePath } from "../path_uri.ts";
+import { parentPath } from "../text_path.ts";
 
 /** Bytes of a file, with one more than allowed when it is too large. */
 export async function readStart(
@@ -19,7 +20,7 @@ export async function readStart(
   return concatBytes(pieces);
 }
 
-/** The text of a file; null when there is none. `what` begins the complaint about one that cannot be read. */
+/** The text of a file; null when there is none. `what` begins the error about one that cannot be read. */
 export async function readOptionalText(
   files: FileSystem,
   path: string,
@@ -46,7 +47,7 @@ export async function isDirectory(files: FileSystem, path: string): Promise<bool
   return await kindOf(files, path) === "directory";
 }
 
-/** What a path leads to; null when it leads nowhere, or that cannot be told. */
+/** What a path leads to; null when it leads nowhere, or that is not known. */
 async function kindOf(files: FileSystem, path: string): Promise<"directory" | "other" | null> {
   try {
     const { isDirectory } = await files.getMetadata({ path, followSymlinks: true, fields: [] });
@@ -77,17 +78,9 @@ export function decodeUtf8(bytes: Uint8Array): string | null {
   }
 }
 
-export function joinPath(directory: string, name: string): string {
-  return directory === "/" ? `/${name}` : `${directory}/${name}`;
-}
-
-export function parentOf(path: string): string {
-  return path.slice(0, path.lastIndexOf("/")) || "/";
-}
-
 /** The path itself, then its parents up to the root. */
 export function* ancestors(path: string): Generator<string> {
-  for (let at = path;; at = parentOf(at)) {
+  for (let at = path;; at = parentPath(at)) {
     yield at;
     if (at === "/") return;
   }

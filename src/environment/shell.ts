@@ -1,11 +1,11 @@
-/** Which shell commands of this user run in: the user database first, then `SHELL`, then what is installed. */
+/** Which shell this user's commands run in: from the user database, then `SHELL`, then what is installed. */
 
 export interface Shell {
   name: string;
   path: string;
 }
 
-/** Shells clients know how to drive. Others (fish, nologin) are passed over. */
+/** Shells that clients know how to use. Others (fish, nologin) are skipped. */
 const KNOWN_SHELLS = ["bash", "zsh", "sh"];
 
 /** Where to look when neither the user database nor the environment names a usable shell. */

@@ -1,9 +1,10 @@
 /**
- * `fs/writeFile` with `atomic`: the content is written to a file beside, brought to the device and then given the name.
+ * `fs/writeFile` with `atomic`: the content is written to a second file, flushed to the device unless the caller does
+ * without, and then renamed.
  *
- * Whoever opens the path sees the old content or the new one, also after a crash. Mode, owner, access control list and
- * users' attributes are kept. Because the name gets a new inode, other hard links would keep the old content: that is
- * refused unless the caller wants it. A link is followed to the name it stands for.
+ * A reader of the path sees the old content or the new one, even after a crash if it was flushed. Mode, owner, access control list and
+ * users' attributes are kept. The name gets a new inode, so other hard links would keep the old content: that is
+ * refused unless the caller allows it. A link is followed to the name it stands for.
  */
 
 import { invalidRequest } from "../errors.ts";
@@ -20,8 +21,9 @@ import {
   O_WRONLY,
   openAt,
   renameAt,
-} from "../os/file_calls.ts";
-import { type FileStat, S_IFDIR, S_IFLNK, S_IFREG, statAt, statFd } from "../os/file_stat.ts";
+  setModifiedFd,
+} from "../os/files/file_calls.ts";
+import { type FileStat, S_IFDIR, S_IFLNK, S_IFREG, statAt, statFd } from "../os/files/file_stat.ts";
 import type { ContentDigest } from "../protocol/fs.ts";
 import { toBytePath } from "./byte_path.ts";
 import { syncToDevice, writeAll } from "./content.ts";
@@ -34,7 +36,7 @@ import { renameToFree } from "./names.ts";
 import { FileBeside } from "./file_beside.ts";
 import { locate, type Location } from "./open_path.ts";
 
-/** Nobody else may look into the new file before it has the mode that the content is meant for. */
+/** The content may be secret: nobody else may open the new file before it has its final mode. */
 const PRIVATE_MODE = 0o600;
 
 export async function writeAtomically(io: IoContext, request: WriteFileRequest): Promise<void> {
@@ -52,14 +54,14 @@ export async function writeAtomically(io: IoContext, request: WriteFileRequest):
     } finally {
       beside.close();
     }
-    await syncDirectory(io, target.directory);
+    if (request.flush !== false) await syncDirectory(io, target.directory);
   } finally {
     if (expectation !== undefined) closeFd(expectation.fd);
     closeFd(target.directory);
   }
 }
 
-/** What is there now, if it may be replaced; null when nothing is. */
+/** The existing file, if it may be replaced; null when there is none. */
 function inspect({ directory, name }: Location, request: WriteFileRequest): FileStat | null {
   const { ifMatch, breakHardLinks } = request;
   const stat = statAt(directory, name, AT_SYMLINK_NOFOLLOW);
@@ -70,15 +72,15 @@ function inspect({ directory, name }: Location, request: WriteFileRequest): File
   const existing = must(stat);
   if (ifMatch === "absent") throw new ContentMismatchError(ifMatch, "exists");
   if (existing.type === S_IFDIR) throw new OsError(EISDIR);
-  // Forbidden; or put there after the path was followed, and then the caller may find out by trying again.
+  // Either it is forbidden, or it was put there after the path was followed; then the caller may try again.
   if (existing.type === S_IFLNK) throw crossesALink();
   if (existing.type !== S_IFREG) throw notAFile(toBytePath(request.path));
   if (existing.links > 1 && !breakHardLinks) {
     throw invalidRequest(
-      `Cannot write atomically: the file has ${existing.links} hard links, which only breakHardLinks may separate`,
+      `Cannot write atomically: the file has ${existing.links} hard links: set breakHardLinks to separate them`,
     );
   }
-  // A file that may not be written is not to be replaced either, though its directory would allow it.
+  // A file that may not be written may not be replaced either, even if its directory would allow it.
   must(mayWriteAt(directory, name));
   return existing;
 }
@@ -95,7 +97,7 @@ async function expect(io: IoContext, { directory, name }: Location, digest: Cont
   }
 }
 
-/** Gives it the content, on the device, and the right mode and owner. */
+/** Writes the content, sets mode, owner and time, and brings all of it to the device where that is asked for. */
 async function fill(
   io: IoContext,
   fd: number,
@@ -108,10 +110,13 @@ async function fill(
     keepOwner(fd, existing);
     keepAttributesOf(target, fd);
   }
-  // After the owner, because changing that one takes set-id bits away.
+  // After the owner, because a change of owner clears set-id bits.
   const finalMode = request.mode ?? existing?.mode;
   if (finalMode !== undefined) must(chmodFd(fd, finalMode));
-  await syncToDevice(io, fd);
+  if (request.modifiedAtMs !== undefined && request.modifiedAtMs !== null) {
+    must(setModifiedFd(fd, request.modifiedAtMs));
+  }
+  if (request.flush !== false) await syncToDevice(io, fd);
 }
 
 function keepOwner(fd: number, { uid, gid }: FileStat): void {
@@ -132,7 +137,10 @@ function keepAttributesOf({ directory, name }: Location, fd: number): void {
   }
 }
 
-/** Gives the new file the name, if everything still is as it was found. Nothing of ours comes between look and rename. */
+/**
+ * Renames the new file, if everything is still as it was found. No other code of ours runs between the look and the
+ * rename.
+ */
 async function commit(
   { directory, name }: Location,
   beside: FileBeside,
@@ -157,12 +165,12 @@ async function commit(
   beside.nameIsGone();
 }
 
-/** So that the new name survives a crash, too. */
+/** So that the new name survives a crash too. */
 async function syncDirectory(io: IoContext, directory: number): Promise<void> {
   try {
     await syncToDevice(io, directory);
   } catch {
-    // A directory that may not be read cannot be synced. The file is complete either way: at worst its old content is
-    // back after a crash, which an error now would not change.
+    // A directory that cannot be read cannot be synced. The file is complete either way. At worst a crash brings the
+    // old content back, which an error now would not change.
   }
 }

@@ -1,6 +1,8 @@
-/** Absolute, normalised paths in the form the kernel takes them, and the way to and from the rest of the program. */
+/**
+ * Absolute, normalised paths as bytes, the form the kernel takes, and conversions to and from the rest of the program.
+ */
 
-import { type ByteString, fromByteString, toByteString } from "../os/byte_string.ts";
+import { type ByteString, fromByteString, toByteString } from "../os/files/byte_string.ts";
 import { type NativePath, toFileUri } from "../path_uri.ts";
 
 export const ROOT = "/" as ByteString;
@@ -19,21 +21,21 @@ export function uriOf(path: ByteString): string {
   return NEEDS_NO_ENCODING.test(path) ? `file://${path}` : toFileUri(fromByteString(path));
 }
 
-export function joinPath(directory: ByteString, name: ByteString): ByteString {
+export function joinBytePath(directory: ByteString, name: ByteString): ByteString {
   return (directory.endsWith("/") ? directory + name : `${directory}/${name}`) as ByteString;
 }
 
 /** The directory a path lies in; the root's is the root. */
-export function parentOf(path: ByteString): ByteString {
+export function parentBytePath(path: ByteString): ByteString {
   return (path.slice(0, path.lastIndexOf("/")) || ROOT) as ByteString;
 }
 
 /** The last component; empty for the root. */
-export function nameOf(path: ByteString): ByteString {
+export function lastByteName(path: ByteString): ByteString {
   return path.slice(path.lastIndexOf("/") + 1) as ByteString;
 }
 
-/** From the root down; none for the root itself. */
+/** From the root down; empty for the root itself. */
 export function componentsOf(path: ByteString): ByteString[] {
   return path.split("/").filter((component) => component !== "") as ByteString[];
 }

@@ -1,13 +1,13 @@
 /**
- * The content of open files, in and out, without ever making the event loop wait for a device.
+ * Reads and writes the content of open files, and never makes the event loop wait for a device.
  *
- * What is in memory is read at once; for the rest a thread waits. Writes go to memory, which is quick unless they are
- * large or memory is short of clean pages, so large ones are left to a thread as well.
+ * Content in memory is read at once; for the rest a thread waits. Writes go to the page cache, which is quick unless
+ * they are large or clean pages are scarce. So large writes are left to a thread too.
  */
 
-import type { ByteString } from "../os/byte_string.ts";
+import type { ByteString } from "../os/files/byte_string.ts";
 import { EAGAIN, EIO, ENXIO, ESPIPE } from "../os/errno.ts";
-import { closeFd, O_NOCTTY, O_NONBLOCK, O_RDONLY } from "../os/file_calls.ts";
+import { closeFd, O_NOCTTY, O_NONBLOCK, O_RDONLY } from "../os/files/file_calls.ts";
 import {
   readAt,
   readAtOnPool,
@@ -18,11 +18,11 @@ import {
   writeAt,
   writeAtOnPool,
   writeNext,
-} from "../os/file_content.ts";
-import { type FileStat, S_IFREG, statFd } from "../os/file_stat.ts";
+} from "../os/files/file_content.ts";
+import { type FileStat, S_IFREG, statFd } from "../os/files/file_stat.ts";
 import { allocate } from "../os/libc.ts";
 import type { ByteSink } from "./file_system.ts";
-import type { IoContext } from "./io_context.ts";
+import type { IoContext, OpenGuard } from "./io_context.ts";
 import { PIECE_BYTES, SMALL_READ_BYTES, SMALL_WRITE_BYTES, WRITE_CHUNK_BYTES } from "./limits.ts";
 import { must, notAFile, OsError } from "./map_error.ts";
 import { mustBeLinkFree, openPath } from "./open_path.ts";
@@ -37,12 +37,14 @@ export interface OpenedFile {
   readonly stat: FileStat;
 }
 
-/** Opens a regular file. Never waits, whatever the path leads to: a fifo or device is opened without waiting and refused. */
+/** Opens a regular file. Never waits: a fifo or a device is opened without waiting, and refused. */
 export function openRegular(
   path: ByteString,
   options: { followSymlinks: boolean; flags?: number; mode?: number },
+  guardOpen?: OpenGuard,
 ): OpenedFile {
-  const fd = openPath(path, (options.flags ?? O_RDONLY) | O_NONBLOCK | O_NOCTTY, options);
+  const open = (): number => openPath(path, (options.flags ?? O_RDONLY) | O_NONBLOCK | O_NOCTTY, options);
+  const fd = guardOpen === undefined ? open() : guardOpen(open);
   // A socket, a device without a driver, or a fifo that nobody reads.
   if (fd === -ENXIO) throw notAFile(path);
   if (options.followSymlinks) must(fd);
@@ -57,34 +59,39 @@ export function openRegular(
   }
 }
 
-/** Bytes read into `part` of the target without waiting, 0 at the end; null when a thread has to wait for them. */
+/** The number of bytes read into `part` without waiting, 0 at the end; null when a thread must wait for them. */
 export function readNow(fd: number, target: ReadTarget, part: Bytes, offset: number): number | null {
   const count = target.readNow(fd, part, offset);
   if (count >= 0) return count;
   if (count === -EAGAIN || part.length > SMALL_READ_BYTES) return null;
-  // The filesystem cannot tell (tmpfs, overlayfs, procfs …): for so little, asking a thread takes longer than reading.
+  // The filesystem cannot tell (tmpfs, overlayfs, procfs …). For so few bytes, asking a thread takes longer than
+  // reading.
   return must(readAt(fd, part, offset));
 }
 
 /** Waits for a device on another thread. */
 export async function readOnPool(io: IoContext, fd: number, part: Bytes, offset: number): Promise<number> {
-  const count = await io.lane.run(() => readAtOnPool(fd, part, offset));
-  // The reason of a failure over there cannot be had, and what failed does so again at once.
+  const count = await io.blocking.run(() => readAtOnPool(fd, part, offset));
+  // The thread cannot tell why it failed. The same call here fails again at once and tells.
   return count >= 0 ? count : must(readAt(fd, part, offset));
 }
 
 export interface PieceOptions {
   readonly offset: number;
-  /** Not more than this in all. */
+  /** At most this much in all. */
   readonly maxBytes: number;
   /** A multiple of 3. */
   readonly pieceBytes?: number;
   readonly signal?: AbortSignal | undefined;
+  /** Called and awaited once, when there is more content than this. */
+  readonly roomBytes?: number;
+  readonly makeRoom?: () => void | Promise<void>;
 }
 
-/** Hands the content to the sink until the end, in full pieces but for the last. Returns how much it was. */
+/** Hands the content to the sink until the end, in full pieces except the last. Returns the number of bytes. */
 export async function readPieces(io: IoContext, fd: number, sink: ByteSink, options: PieceOptions): Promise<number> {
-  const { offset, maxBytes, pieceBytes = PIECE_BYTES, signal } = options;
+  const { offset, maxBytes, pieceBytes = PIECE_BYTES, signal, makeRoom } = options;
+  let { roomBytes = Infinity } = options;
   const target = new ReadTarget(allocate(pieceBytes));
   const slice = io.pacer.slice(signal);
   let total = 0;
@@ -95,6 +102,10 @@ export async function readPieces(io: IoContext, fd: number, sink: ByteSink, opti
     if (count === 0) break;
     total += count;
     filled += count;
+    if (total > roomBytes) {
+      roomBytes = Infinity;
+      await makeRoom?.();
+    }
     if (filled === pieceBytes) {
       sink(target.bytes);
       filled = 0;
@@ -117,8 +128,8 @@ export async function writeAll(io: IoContext, fd: number, bytes: Bytes, offset: 
 }
 
 /**
- * `writeAll` for content that is written from its beginning to its end: terminals, and files of the kernel's own such as
- * /proc/self/comm, have no positions and take it in that order.
+ * `writeAll` for content that is written from beginning to end. Terminals, and files of the kernel such as
+ * /proc/self/comm, have no positions and take bytes in order.
  */
 export async function writeInOrder(io: IoContext, fd: number, bytes: Bytes, offset: number): Promise<void> {
   try {
@@ -134,18 +145,18 @@ export async function writeInOrder(io: IoContext, fd: number, bytes: Bytes, offs
 }
 
 async function writeOnPool(io: IoContext, fd: number, part: Bytes, offset: number): Promise<number> {
-  const count = await io.lane.run(() => writeAtOnPool(fd, part, offset));
+  const count = await io.blocking.run(() => writeAtOnPool(fd, part, offset));
   // Writing the same bytes to the same place again does no harm, and tells why it failed.
   return count >= 0 ? count : must(writeAt(fd, part, offset));
 }
 
-/** Takes all content away, which may have to wait until it is on the device. */
+/** Removes all content. This may wait until the old content is on the device. */
 export async function empty(io: IoContext, fd: number): Promise<void> {
-  if (await io.lane.run(() => truncateOnPool(fd, 0)) !== 0) must(truncate(fd, 0));
+  if (await io.blocking.run(() => truncateOnPool(fd, 0)) !== 0) must(truncate(fd, 0));
 }
 
 /** Resolves when the content is on the device. */
 export async function syncToDevice(io: IoContext, fd: number): Promise<void> {
-  // The kernel reports a lost write once, to the thread that asked: what it was is not known here.
-  if (await io.lane.run(() => syncOnPool(fd)) !== 0) throw new OsError(EIO);
+  // The kernel reports a lost write once, to the thread that asked, so the reason is not known here.
+  if (await io.blocking.run(() => syncOnPool(fd)) !== 0) throw new OsError(EIO);
 }

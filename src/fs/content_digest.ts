@@ -7,13 +7,13 @@ import type { IoContext } from "./io_context.ts";
 import { MAX_READ_FILE_BYTES } from "./limits.ts";
 import { tooLarge } from "./map_error.ts";
 
-/** Hashed at a time: a quarter of a millisecond. */
+/** Hashed at a time. Takes a quarter of a millisecond. */
 const DIGEST_PIECE_BYTES = 192 * 1024;
 
-/** Content whose size is not known yet but small is read into this much. */
+/** Buffer for small content whose size is not known. */
 const SMALL_PIECE_BYTES = 48 * 1024;
 
-/** Of an open file from its beginning to its end. */
+/** Digests an open file from its beginning to its end. */
 export async function digestOf(
   io: IoContext,
   file: { fd: number; size: number },
@@ -30,7 +30,7 @@ export async function digestOf(
   return `sha256:${hash.digest("hex")}`;
 }
 
-/** Loaded when the first digest is wanted: only this module can hash piece by piece, and it costs 40 ms at start-up. */
+/** Loaded when the first digest is wanted. Only this module can hash piece by piece, and loading it takes 40 ms. */
 async function newHash(): Promise<Hash> {
   const { createHash } = await import("node:crypto");
   return createHash("sha256");

@@ -1,26 +1,27 @@
 /**
- * The filesystem interface on the operating system itself, with the rights this program has.
+ * The filesystem interface on the operating system itself, with this program's rights.
  *
- * Paths are resolved and names are looked up on the event loop's thread, where a call takes about a microsecond; content
- * that is not in memory, large writes and syncs are left to other threads; long operations work in slices. What remains
- * is that a lookup on a filesystem that does not answer (a dead network mount) makes the whole program wait for it.
+ * Paths and names are looked up on the event loop's thread, where a call takes about a microsecond. Content that is not
+ * in memory, large writes and syncs go to other threads, and long operations work in slices. One weakness remains: a
+ * lookup on a filesystem that does not answer (a dead network mount) makes the whole program wait.
  */
 
-import { copy } from "./copy.ts";
+import { copy } from "./tree/copy.ts";
 import { createDirectory, readDirectory } from "./directories.ts";
+import { list } from "./list.ts";
 import type { FileSystem } from "./file_system.ts";
 import { createIoContext, type IoContext } from "./io_context.ts";
 import { canonicalize, getMetadata } from "./metadata.ts";
-import { chmod, rename, symlink } from "./names.ts";
+import { chmod, rename, setTimes, symlink } from "./names.ts";
 import { openFile } from "./open_file.ts";
 import { readFile } from "./read_file.ts";
-import { remove } from "./remove.ts";
-import { walk } from "./walk.ts";
+import { remove } from "./tree/remove.ts";
+import { walk } from "./tree/walk.ts";
 import { writeFile } from "./write_file.ts";
 
-/** One serves all connections, so that their long operations share the event loop's time. */
+/** One instance serves all connections, so that their long operations share the event loop's time. */
 export function createDirectFileSystem(io: IoContext = createIoContext()): FileSystem {
-  // Synchronous operations are wrapped so that every failure is a rejection.
+  // Wraps synchronous operations, so that every failure is a rejection.
   return {
     readFile: (request, sink, signal, large) => readFile(io, request, { sink, signal, large }),
     writeFile: (request) => writeFile(io, request),
@@ -28,11 +29,13 @@ export function createDirectFileSystem(io: IoContext = createIoContext()): FileS
     canonicalize: async (path) => await canonicalize(path),
     createDirectory: async (request) => await createDirectory(request),
     readDirectory: (path, signal) => readDirectory(io, path, signal),
+    list: (path, signal) => list(io, path, signal),
     walk: (request, signal) => walk(io, request, signal),
     remove: (request, signal) => remove(io, request, signal),
     copy: (request, signal) => copy(io, request, signal),
-    rename: async (request) => await rename(request),
+    rename: (request) => rename(io, request),
     chmod: async (request) => await chmod(request),
+    setTimes: async (request) => await setTimes(request),
     symlink: async (request) => await symlink(request),
     open: (request) => openFile(io, request),
   };

@@ -1,17 +1,16 @@
 /** `fs/createDirectory` and `fs/readDirectory`. */
 
-import { internalError } from "../errors.ts";
-import { type ByteString, lossyText } from "../os/byte_string.ts";
+import { type ByteString, lossyText } from "../os/files/byte_string.ts";
 import { EEXIST, ENOENT, EROFS } from "../os/errno.ts";
-import { AT_FDCWD, closeFd, O_DIRECTORY, O_NOFOLLOW, O_PATH, O_RDONLY, openAt } from "../os/file_calls.ts";
-import { S_IFDIR, S_IFREG, statAt } from "../os/file_stat.ts";
+import { AT_FDCWD, closeFd, O_DIRECTORY, O_NOFOLLOW, O_PATH, openAt } from "../os/files/file_calls.ts";
+import { S_IFDIR, S_IFREG, statAt } from "../os/files/file_stat.ts";
 import type { NativePath } from "../path_uri.ts";
 import type { FsDirectoryEntry } from "../protocol/fs.ts";
-import { componentsOf, parentOf, ROOT, toBytePath } from "./byte_path.ts";
-import { allRecords, type DirectoryRecord, isPlaceholder } from "./directory_reader.ts";
+import { componentsOf, parentBytePath, ROOT, toBytePath } from "./byte_path.ts";
+import { directoryEntries } from "./directory_entries.ts";
+import { type DirectoryRecord, isPlaceholder } from "./tree/directory_reader.ts";
 import type { CreateDirectoryRequest } from "./file_system.ts";
 import type { IoContext } from "./io_context.ts";
-import { MAX_DIRECTORY_ENTRIES } from "./limits.ts";
 import { isOrBecomesDirectory, makeDirectory } from "./make_directory.ts";
 import { must, OsError } from "./map_error.ts";
 
@@ -22,7 +21,10 @@ export function createDirectory({ path, recursive, followSymlinks }: CreateDirec
   else must(makeDirectory(AT_FDCWD, target));
 }
 
-/** The directory and all that are missing above it. One that exists, or that another program makes meanwhile, is fine. */
+/**
+ * Makes the directory and all missing ones above it. A directory that exists, or that another program makes meanwhile,
+ * is fine.
+ */
 export function createWithParents(path: ByteString): void {
   const missing: ByteString[] = [];
   let existing = path;
@@ -31,7 +33,7 @@ export function createWithParents(path: ByteString): void {
     if (made >= 0) break;
     if (made === -ENOENT && existing !== ROOT) {
       missing.push(existing);
-      existing = parentOf(existing);
+      existing = parentBytePath(existing);
     } // What exists is never told to be on a read-only filesystem, but for a placeholder.
     else if (made !== -EROFS && isOrBecomesDirectory(existing)) break;
     else throw new OsError(-made);
@@ -42,7 +44,7 @@ export function createWithParents(path: ByteString): void {
   }
 }
 
-/** Steps down from the root, holding each directory open, so that no link can take the place of one already passed. */
+/** Walks down from the root and holds each directory open, so that no link can replace one that was already passed. */
 function createWithoutLinks(path: ByteString, recursive: boolean): void {
   const components = componentsOf(path);
   if (components.length === 0 && !recursive) throw new OsError(EEXIST);
@@ -54,7 +56,7 @@ function createWithoutLinks(path: ByteString, recursive: boolean): void {
       if (made === -EROFS && isPlaceholder(directory, component)) throw new OsError(EROFS);
       if (isLast && !recursive) must(made);
       const next = openAt(directory, component, O_PATH | O_DIRECTORY | O_NOFOLLOW);
-      // When it was there already, what counts is whether it is a directory.
+      // If it already existed, it must be a directory.
       if (next < 0) throw new OsError(made < 0 && made !== -EEXIST ? -made : -next);
       closeFd(directory);
       directory = next;
@@ -64,35 +66,17 @@ function createWithoutLinks(path: ByteString, recursive: boolean): void {
   }
 }
 
-export async function readDirectory(
-  io: IoContext,
-  path: NativePath,
-  signal?: AbortSignal,
-): Promise<FsDirectoryEntry[]> {
-  const directory = toBytePath(path);
-  if (isPlaceholder(AT_FDCWD, directory)) throw new OsError(ENOENT);
-  const fd = must(openAt(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY));
-  try {
-    const slice = io.pacer.slice(signal);
-    const records = await allRecords(fd, slice, MAX_DIRECTORY_ENTRIES);
-    if (records.length > MAX_DIRECTORY_ENTRIES) {
-      throw internalError(`directory has more than ${MAX_DIRECTORY_ENTRIES} entries`);
-    }
-    const entries: FsDirectoryEntry[] = [];
-    for (const record of records) {
-      const kind = followedKind(fd, record);
-      if (kind !== null) entries.push({ fileName: lossyText(record.name), ...kind });
-      if (slice.isOverAtLast) await slice.rest();
-    }
-    return entries;
-  } finally {
-    closeFd(fd);
-  }
+export function readDirectory(io: IoContext, path: NativePath, signal?: AbortSignal): Promise<FsDirectoryEntry[]> {
+  const describe = (directory: number, record: DirectoryRecord) => {
+    const kind = followedKind(directory, record);
+    return kind === null ? null : { fileName: lossyText(record.name), ...kind };
+  };
+  return directoryEntries(io, path, { describe, signal });
 }
 
 type Kind = Pick<FsDirectoryEntry, "isDirectory" | "isFile">;
 
-/** What a name leads to; null for a link that leads nowhere, and for a name that is gone again. */
+/** What a name leads to; null for a link that leads nowhere, and for a name that has disappeared. */
 function followedKind(directory: number, { name, type }: DirectoryRecord): Kind | null {
   if (type !== "link" && type !== "unknown") return { isDirectory: type === "directory", isFile: type === "file" };
   const stat = statAt(directory, name);

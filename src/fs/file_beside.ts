@@ -1,11 +1,11 @@
 /**
- * A new file in the directory of the one whose place it is to take.
+ * A new file in the same directory as the file it is going to replace.
  *
- * Where the filesystem and /proc allow it the file has no name until it needs one, a moment before it takes that place: should
- * this program be killed before, nothing is left behind. Elsewhere it has a name from the beginning.
+ * Where the filesystem and /proc allow it, the file has no name until just before the replacement. So nothing is left
+ * behind if this program is killed. Elsewhere it has a name from the beginning.
  */
 
-import type { ByteString } from "../os/byte_string.ts";
+import type { ByteString } from "../os/files/byte_string.ts";
 import {
   AT_FDCWD,
   closeFd,
@@ -17,8 +17,8 @@ import {
   openAt,
   type Place,
   unlinkAt,
-} from "../os/file_calls.ts";
-import { statAt } from "../os/file_stat.ts";
+} from "../os/files/file_calls.ts";
+import { statAt } from "../os/files/file_stat.ts";
 import { must } from "./map_error.ts";
 
 const HERE = "." as ByteString;
@@ -29,7 +29,7 @@ export class FileBeside {
   readonly #place: Place;
   #isNamed: boolean;
 
-  /** The directory stays its owner's. */
+  /** The directory's descriptor stays its owner's. */
   constructor(directory: number, mode: number) {
     this.#place = { directory, path: `.exec-server-${crypto.randomUUID()}.tmp` as ByteString };
     const unnamed = openUnnamed(directory, mode);
@@ -44,19 +44,19 @@ export class FileBeside {
     return this.#place;
   }
 
-  /** It has got another one. */
+  /** It now has another name. */
   nameIsGone(): void {
     this.#isNamed = false;
   }
 
-  /** Takes the file away, unless it has got another name. */
+  /** Removes the file, unless it has another name. */
   close(): void {
     closeFd(this.fd);
     if (this.#isNamed) unlinkAt(this.#place.directory, this.#place.path);
   }
 }
 
-/** Null where a file without a name cannot be had, or could not be given one. */
+/** Null where a file without a name is not possible, or could not be named later. */
 function openUnnamed(directory: number, mode: number): number | null {
   const fd = openAt(directory, HERE, O_WRONLY | O_TMPFILE, mode);
   if (fd < 0) return null;

@@ -1,8 +1,8 @@
 /**
  * The file handles of one connection: ids chosen by the client, files opened for it, and their limits.
  *
- * An id is taken from the moment it is asked for until it is closed. When the connection ends every file is closed, also
- * those that are still being opened.
+ * An id is taken from the request to open until the file is closed. When the connection ends, every file is closed,
+ * even those still being opened.
  */
 
 import { type DomainError, invalidRequest, notFound } from "../errors.ts";
@@ -20,7 +20,7 @@ type Slot = { file: OpenFile | null };
 
 const encoder = new TextEncoder();
 
-/** The first offset that is out of a file's reach. */
+/** The first offset that no file can have. */
 const OFFSET_END = 2n ** 63n;
 
 export class FileHandles {
@@ -31,7 +31,7 @@ export class FileHandles {
     return this.#slots.size;
   }
 
-  /** Takes the id and opens. The texts of refusals are the reference's. */
+  /** Takes the id and opens the file. The texts of refusals are the reference's. */
   async open(handleId: string, openFile: () => Promise<OpenFile>): Promise<void> {
     checkId(handleId);
     if (this.#slots.has(handleId)) throw invalidRequest(`file handle \`${handleId}\` already exists`);
@@ -47,7 +47,7 @@ export class FileHandles {
       this.#forget(handleId, slot);
       throw error;
     }
-    // Closed while it was being opened.
+    // It was closed while it was being opened.
     if (this.#isEnded || this.#slots.get(handleId) !== slot) return await file.close();
     slot.file = file;
   }
@@ -68,7 +68,7 @@ export class FileHandles {
     await this.#file(handleId).writeBlock(offset, bytes);
   }
 
-  /** An id that is not open is as good as closed. */
+  /** An id that is not open counts as closed. */
   async close(handleId: string): Promise<void> {
     checkId(handleId);
     const slot = this.#slots.get(handleId);
@@ -82,7 +82,7 @@ export class FileHandles {
     this.#isEnded = true;
     const files = [...this.#slots.values()].map(({ file }) => file);
     this.#slots.clear();
-    // What a file lost on closing has nobody left to be told to.
+    // If closing lost data, there is nobody left to tell.
     await Promise.allSettled(files.map((file) => file?.close()));
   }
 

@@ -1,9 +1,9 @@
-/** The content of an open file, read while it is passed on, and how it is made ready for that. */
+/** The content of an open file, read while it is sent, and how it is prepared for that. */
 
 import type { ByteSource } from "../bytes.ts";
 import { EAGAIN } from "../os/errno.ts";
-import { closeFd } from "../os/file_calls.ts";
-import { ReadTarget } from "../os/file_content.ts";
+import { closeFd } from "../os/files/file_calls.ts";
+import { ReadTarget } from "../os/files/file_content.ts";
 import { allocate } from "../os/libc.ts";
 import { readNow, readOnPool } from "./content.ts";
 import type { IoContext } from "./io_context.ts";
@@ -16,9 +16,9 @@ export interface FileRange {
 }
 
 /**
- * Has what is missing of the range read into memory, as far as a look here and there tells. Only then should it be read
- * while it leaves: a device that takes its time would hold up everything that leaves behind it, and a failure could no
- * longer be answered. False where the filesystem does not say what is in memory.
+ * Reads missing parts of the range into memory, judged by samples. A file should be sent while it is read only after
+ * this: a slow device would hold up everything behind it on the connection, and a failure could no longer be answered.
+ * False where the filesystem does not say what is in memory.
  */
 export async function bringIntoMemory(
   io: IoContext,
@@ -28,7 +28,7 @@ export async function bringIntoMemory(
   const look = new ReadTarget(allocate(1));
   let area: Uint8Array<ArrayBuffer> | null = null;
   for (let at = 0; at < length; at += RESIDENCY_STEP_BYTES) {
-    // The last byte of a stretch: what the kernel reads ahead of us comes from its front.
+    // The last byte of a stretch: the kernel's read-ahead starts at its front.
     const found = look.readNow(fd, look.bytes, offset + Math.min(at + RESIDENCY_STEP_BYTES, length) - 1);
     if (found >= 0) continue;
     if (found !== -EAGAIN) return false;
@@ -39,7 +39,7 @@ export async function bringIntoMemory(
   return true;
 }
 
-/** Areas of closed sources, so that a client that reads one file after another does not keep the collector busy. */
+/** Buffers of closed sources. Reusing them keeps the garbage collector idle when a client reads many files. */
 const spareTargets: ReadTarget[] = [];
 const MAX_SPARE_TARGETS = 4;
 
@@ -53,7 +53,7 @@ export class FileSource implements ByteSource {
   #offset: number;
   #remaining: number;
   #isReading = false;
-  /** Somebody has a piece of the area and may still look at it. */
+  /** A piece of the buffer is still in use. */
   #isLent = false;
   #isClosed = false;
 
@@ -64,17 +64,17 @@ export class FileSource implements ByteSource {
     this.length = this.#remaining = length;
   }
 
-  /** Rejects when the content cannot be read, and once closed. */
+  /** Rejects when the content cannot be read, and after `close`. */
   async next(): Promise<Uint8Array | null> {
     const wanted = Math.min(STREAMED_PIECE_BYTES, this.#remaining);
     let filled = 0;
     while (filled < wanted) {
       this.#mustBeWanted();
       const count = await this.#read(this.#target.bytes.subarray(filled, wanted));
-      // Closed meanwhile: the area may be another's by now.
+      // Closed meanwhile: the buffer may belong to another source now.
       this.#mustBeWanted();
       if (count === 0) {
-        // The file has become shorter. Should it grow again, what comes then does not belong to what came before.
+        // The file has become shorter. If it grows again, the new bytes do not belong to the old content.
         this.#remaining = filled;
         break;
       }
@@ -89,7 +89,7 @@ export class FileSource implements ByteSource {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    // A thread that still reads must not meet another file under this number.
+    // A thread may still be reading: this descriptor number must not become another file's.
     if (!this.#isReading) this.#release();
   }
 

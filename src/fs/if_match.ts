@@ -1,23 +1,24 @@
 /**
- * Conditional writes: what "still the content the caller has read" means, and how it stays true until the write.
+ * Conditional writes: when a file still has the content the caller has read, and how that stays true until the write.
  *
- * The content is digested once. Right before the write the file has to be the same one in the same state, under an
- * advisory lock that other servers' conditional writes take too; so of several that expect the same content exactly one
- * finds it. A program that knows nothing of the lock can only interfere in the microseconds between the last look and
- * the write.
+ * The content is digested once. Right before the write the file must be the same file in the same state, under an
+ * advisory lock that other servers' conditional writes also take. So if several expect the same content, exactly one
+ * finds it. A program that ignores the lock can interfere only in the microseconds between the last look and the write.
  */
 
 import { internalError } from "../errors.ts";
 import { EAGAIN } from "../os/errno.ts";
-import { lockNow } from "../os/file_content.ts";
-import { type FileStat, statFd } from "../os/file_stat.ts";
+import { lockNow } from "../os/files/file_content.ts";
+import { type FileStat, statFd } from "../os/files/file_stat.ts";
 import type { ContentDigest } from "../protocol/fs.ts";
 import { digestOf } from "./content_digest.ts";
 import type { IoContext } from "./io_context.ts";
 import { LOCK_RETRY_MS, LOCK_TIMEOUT_MS, MAX_READ_FILE_BYTES } from "./limits.ts";
 import { ContentMismatchError, must, tooLarge } from "./map_error.ts";
 
-/** An open file that had the expected content when it was last digested. The descriptor stays its maker's. */
+/**
+ * An open file that had the expected content when it was last digested. The descriptor stays with whoever opened it.
+ */
 export class Expectation {
   readonly #io: IoContext;
   readonly #digest: ContentDigest;
@@ -40,22 +41,24 @@ export class Expectation {
   async lock(): Promise<void> {
     const { clock } = this.#io;
     const deadline = clock.now() + LOCK_TIMEOUT_MS;
-    // Other failures mean that this filesystem has no locks: then the last look has to do.
+    // Other failures mean that this filesystem has no locks. Then the last look must be enough.
     while (lockNow(this.fd) === -EAGAIN) {
       if (clock.now() >= deadline) throw internalError("Cannot write: another program holds a lock on the file");
       await new Promise<void>((resolve) => void clock.setTimer(LOCK_RETRY_MS, resolve));
     }
   }
 
-  /** Whether a look at the path shows the file in the state that matched. Synchronous: act on it before anything else. */
+  /**
+   * Whether the path still shows the file in the state that matched. Synchronous: act on it before anything else runs.
+   */
   isMet(look: FileStat | number): boolean {
     return typeof look !== "number" && look.version === this.#matched.version;
   }
 
   /**
-   * For a look that differs: perhaps only the mode has changed, so that the content still matches.
+   * The look differs, but perhaps only the mode has changed and the content still matches.
    *
-   * @throws {ContentMismatchError} when it does not, or when the path has got another file
+   * @throws {ContentMismatchError} when it does not match, or when the path leads to another file
    */
   async matchAgain(look: FileStat | number): Promise<void> {
     if (typeof look === "number") throw new ContentMismatchError(this.#digest, "was removed just now");

@@ -1,17 +1,22 @@
-/** What every operation on the operating system's files shares. */
+/** What every operation on files of the operating system shares. */
 
 import { type Clock, systemClock } from "../clock.ts";
-import { BlockingLane } from "./blocking_lane.ts";
-import { Pacer } from "./pacer.ts";
+import { BlockingCalls } from "./blocking_calls.ts";
+import { type Pacer, sharedPacer } from "../os/loop/pacer.ts";
 
 export interface IoContext {
-  /** Who works when: for operations that take longer than a moment. */
+  /** Shares the event loop's time among operations that take longer than a moment. */
   readonly pacer: Pacer;
   /** For calls that may wait for a device. */
-  readonly lane: BlockingLane;
+  readonly blocking: BlockingCalls;
   readonly clock: Clock;
+  /** Opens with other rights than all of this program's; returns what `open` returns, or throws. */
+  readonly guardOpen?: OpenGuard;
 }
 
+/** Makes the call that opens something. Returns a descriptor, or minus the error number. */
+export type OpenGuard = (open: () => number) => number;
+
 export function createIoContext(clock: Clock = systemClock): IoContext {
-  return { pacer: new Pacer(), lane: new BlockingLane(), clock };
+  return { pacer: sharedPacer(), blocking: new BlockingCalls(), clock };
 }

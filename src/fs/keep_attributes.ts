@@ -1,22 +1,22 @@
 /**
- * What a file carries besides content, mode and owner, for a new file that takes its place: its access control list and
- * the attributes users have given it.
+ * What a file has besides content, mode and owner: its access control list and users' attributes. A new file that
+ * replaces it must get them too.
  *
- * The list matters most: with one the mode's group bits do not say what the group may do, so a mode kept without its
- * list would let others in, and so would a list that the directory gives to all new files. Attributes of the system's
- * own (labels, capabilities) are not copied: the kernel gives a new file those that are right for it.
+ * The list matters most. A file with a list uses the mode's group bits differently, so keeping the mode without the
+ * list would let others in. A default list of the directory would do the same. Attributes of the system (labels,
+ * capabilities) are not copied: the kernel gives a new file the right ones.
  */
 
 import { type DomainError, invalidRequest } from "../errors.ts";
-import { type ByteString, lossyText } from "../os/byte_string.ts";
+import { type ByteString, lossyText } from "../os/files/byte_string.ts";
 import { describeErrno, ENODATA, EOPNOTSUPP } from "../os/errno.ts";
-import { attributeNames, readAttribute, removeAttribute, writeAttribute } from "../os/extended_attributes.ts";
+import { attributeNames, readAttribute, removeAttribute, writeAttribute } from "../os/files/extended_attributes.ts";
 import { must } from "./map_error.ts";
 
 const ACCESS_LIST = "system.posix_acl_access" as ByteString;
 const OF_USERS = "user.";
 
-/** Throws when something cannot be kept: the new file is not to take the old one's place then. */
+/** Throws when something cannot be kept. Then the new file must not replace the old one. */
 export function keepAttributes(from: number, to: number): void {
   const found = attributeNames(from);
   const names = found === -EOPNOTSUPP ? [] : must(found);

@@ -1,18 +1,18 @@
 /**
- * Making a directory where there may be a placeholder (`launch/placeholders.ts`), which to a client is nothing: it becomes
- * the directory, and is then nobody's to remove. Inside the sandbox it stands for, the place is read-only, and so is the
- * answer.
+ * Makes a directory where there may be a placeholder (`launch/policy/placeholders.ts`). To a client a placeholder does
+ * not exist: it becomes the directory, and the sandbox no longer removes it. Inside the sandbox the path is read-only,
+ * and the answer says so.
  */
 
-import type { ByteString } from "../os/byte_string.ts";
+import type { ByteString } from "../os/files/byte_string.ts";
 import { EEXIST } from "../os/errno.ts";
-import { AT_FDCWD, chmodAt, makeDirectoryAt, realPath } from "../os/file_calls.ts";
-import { S_IFDIR, statAt } from "../os/file_stat.ts";
-import { looksLikePlaceholder } from "../launch/placeholders.ts";
-import { isPlaceholder } from "./directory_reader.ts";
+import { AT_FDCWD, chmodAt, makeDirectoryAt, realPath } from "../os/files/file_calls.ts";
+import { S_IFDIR, statAt } from "../os/files/file_stat.ts";
+import { looksLikePlaceholder } from "../launch/policy/placeholders.ts";
+import { isPlaceholder } from "./tree/directory_reader.ts";
 import { must } from "./map_error.ts";
 
-/** What a new directory has under the customary umask. */
+/** The mode of a new directory under the usual umask. */
 const USUAL_MODE = 0o755;
 
 /** 0, or minus the error number. */
@@ -22,7 +22,7 @@ export function makeDirectory(directory: number, path: ByteString, mode = 0o777)
   return chmodAt(directory, path, USUAL_MODE & mode);
 }
 
-/** Whether there is a directory, links followed. A placeholder at the end of a link becomes one. */
+/** Whether there is a directory, following links. A placeholder at the end of a link becomes a directory. */
 export function isOrBecomesDirectory(path: ByteString): boolean {
   const stat = statAt(AT_FDCWD, path);
   if (typeof stat === "number" || stat.type !== S_IFDIR) return false;

@@ -1,13 +1,11 @@
-/**
- * The operating system's refusals as domain errors: the one place that says which error number is of which kind.
- */
+/** Refusals of the operating system as domain errors: the one place that says which error number is which kind. */
 
 import { DomainError, type ErrorKind, internalError, invalidRequest } from "../errors.ts";
-import { type ByteString, lossyText } from "../os/byte_string.ts";
+import { type ByteString, lossyText } from "../os/files/byte_string.ts";
 import { describeErrno, EACCES, EINVAL, ELOOP, EMFILE, ENOENT, ENOSPC, EPERM } from "../os/errno.ts";
 import { MAX_READ_FILE_BYTES } from "./limits.ts";
 
-/** A failed system call, told in the words of the system: `No such file or directory (os error 2)`. */
+/** A failed system call, in the system's own words: `No such file or directory (os error 2)`. */
 export class OsError extends DomainError {
   override readonly name = "OsError";
   readonly errno: number;
@@ -24,7 +22,7 @@ function kindOf(errno: number): ErrorKind {
   return "internal";
 }
 
-/** Hands on the result of a file call, or throws what its error number means. */
+/** Returns the result of a file call, or throws the error for its number. */
 export function must(result: number): number;
 export function must<Value>(result: Value | number): Value;
 export function must(result: unknown): unknown {
@@ -32,7 +30,7 @@ export function must(result: unknown): unknown {
   return result;
 }
 
-/** For what can only be done with a regular file. The text is the reference's. */
+/** For operations that need a regular file. The text is the reference's. */
 export function notAFile(path: ByteString): DomainError {
   return invalidRequest(`path \`${lossyText(path)}\` is not a file`);
 }
@@ -42,17 +40,17 @@ export function tooLarge(): DomainError {
   return invalidRequest(`file is too large to read: limit is ${MAX_READ_FILE_BYTES} bytes`);
 }
 
-/** A link that was forbidden and is the last component of a path. The text is the reference's. */
+/** A forbidden link as the last component of a path. The text is the reference's. */
 export function isALink(): DomainError {
   return invalidRequest("path contains a symbolic link");
 }
 
-/** A link that was forbidden, found while resolving a path. Of the kind the reference gives it. */
+/** A forbidden link found while resolving a path. The kind is the reference's. */
 export function crossesALink(): DomainError {
   return internalError(`path contains a symbolic link (os error ${ELOOP})`);
 }
 
-/** A watch that cannot be had. What the system says of its own limits would be taken for a full disk otherwise. */
+/** A watch that is not possible. The system's text for its own limits would look like a full disk. */
 export function cannotWatch(errno: number): DomainError {
   if (errno !== ENOSPC && errno !== EMFILE) return new OsError(errno);
   const limit = errno === ENOSPC ? "max_user_watches" : "max_user_instances or open files";

@@ -1,18 +1,18 @@
 /** `fs/getMetadata` and `fs/canonicalize`. */
 
-import { looksLikePlaceholder } from "../launch/placeholders.ts";
-import type { ByteString } from "../os/byte_string.ts";
+import { looksLikePlaceholder } from "../launch/policy/placeholders.ts";
+import type { ByteString } from "../os/files/byte_string.ts";
 import { ENOENT } from "../os/errno.ts";
-import { AT_FDCWD, AT_SYMLINK_NOFOLLOW, closeFd, O_NOFOLLOW, O_PATH, realPath } from "../os/file_calls.ts";
-import { type FileStat, S_IFDIR, S_IFLNK, S_IFREG, statAt, statFd } from "../os/file_stat.ts";
+import { AT_FDCWD, AT_SYMLINK_NOFOLLOW, closeFd, O_NOFOLLOW, O_PATH, realPath } from "../os/files/file_calls.ts";
+import { type FileStat, S_IFDIR, S_IFLNK, S_IFREG, statAt, statFd } from "../os/files/file_stat.ts";
 import type { NativePath } from "../path_uri.ts";
 import type { ContentDigest, FsGetMetadataResult } from "../protocol/fs.ts";
 import { toBytePath, toNativePath } from "./byte_path.ts";
 import { openRegular } from "./content.ts";
 import { digestOf } from "./content_digest.ts";
-import { isPlaceholder } from "./directory_reader.ts";
+import { isPlaceholder } from "./tree/directory_reader.ts";
 import type { GetMetadataRequest } from "./file_system.ts";
-import type { IoContext } from "./io_context.ts";
+import type { IoContext, OpenGuard } from "./io_context.ts";
 import { MAX_READ_FILE_BYTES } from "./limits.ts";
 import { isALink, must, OsError, tooLarge } from "./map_error.ts";
 import { mustBeLinkFree, openPath } from "./open_path.ts";
@@ -23,12 +23,12 @@ export async function getMetadata(
   signal?: AbortSignal,
 ): Promise<FsGetMetadataResult> {
   const path = toBytePath(request.path);
-  const { stat, isSymlink } = request.followSymlinks ? followed(path) : linkFree(path);
+  const { stat, isSymlink } = request.followSymlinks ? followed(path) : linkFree(path, io.guardOpen);
   if (!request.fields.includes("digest")) return describe(request, stat, isSymlink);
   if (stat.type !== S_IFREG) return describe(request, stat, isSymlink, null);
 
-  // Everything is told of the file that was digested, in case the name has got another one meanwhile.
-  const opened = openRegular(path, request);
+  // All values are of the file that was digested, in case the name leads to another file meanwhile.
+  const opened = openRegular(path, request, io.guardOpen);
   try {
     const { size } = opened.stat;
     if (size > MAX_READ_FILE_BYTES) throw tooLarge();
@@ -54,8 +54,9 @@ function followed(path: ByteString): Found {
   return { stat, isSymlink };
 }
 
-function linkFree(path: ByteString): Found {
-  const fd = mustBeLinkFree(openPath(path, O_PATH | O_NOFOLLOW, { followSymlinks: false }));
+function linkFree(path: ByteString, guardOpen?: OpenGuard): Found {
+  const open = (): number => openPath(path, O_PATH | O_NOFOLLOW, { followSymlinks: false });
+  const fd = mustBeLinkFree(guardOpen === undefined ? open() : guardOpen(open));
   try {
     const stat = must(statFd(fd));
     if (stat.type === S_IFLNK) throw isALink();
@@ -66,7 +67,7 @@ function linkFree(path: ByteString): Found {
   }
 }
 
-/** What only keeps a name free is not there: a client that looks for `.git` must not find it. */
+/** A placeholder does not exist for clients: a client that looks for `.git` must not find it. */
 function refusePlaceholder(path: ByteString): void {
   if (isPlaceholder(AT_FDCWD, path)) throw new OsError(ENOENT);
 }

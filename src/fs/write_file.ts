@@ -1,15 +1,26 @@
 /**
- * `fs/writeFile` in place: the file stays the same inode, with its mode, its owner and all its names.
+ * `fs/writeFile` in place: the file keeps its inode, mode, owner and all its names.
  *
- * A reader may see a part of it meanwhile; `atomic_write.ts` is for when that matters. What has begun is finished, even
- * when the client has gone: half a file helps nobody.
+ * A reader may see a part of the new content meanwhile; `atomic_write.ts` is for when that matters. A write that has
+ * begun is finished even if the client has gone, because half a file helps nobody.
  */
 
-import type { ByteString } from "../os/byte_string.ts";
+import type { ByteString } from "../os/files/byte_string.ts";
 import { EEXIST, ENOENT, ENXIO } from "../os/errno.ts";
-import { chmodFd, closeFd, O_CREAT, O_EXCL, O_NOCTTY, O_NONBLOCK, O_RDWR, O_WRONLY, openAt } from "../os/file_calls.ts";
-import { truncate } from "../os/file_content.ts";
-import { S_IFCHR, S_IFREG, statFd } from "../os/file_stat.ts";
+import {
+  chmodFd,
+  closeFd,
+  O_CREAT,
+  O_EXCL,
+  O_NOCTTY,
+  O_NONBLOCK,
+  O_RDWR,
+  O_WRONLY,
+  openAt,
+  setModifiedFd,
+} from "../os/files/file_calls.ts";
+import { truncate } from "../os/files/file_content.ts";
+import { S_IFCHR, S_IFREG, statFd } from "../os/files/file_stat.ts";
 import type { ContentDigest } from "../protocol/fs.ts";
 import { writeAtomically } from "./atomic_write.ts";
 import { toBytePath } from "./byte_path.ts";
@@ -20,10 +31,10 @@ import type { IoContext } from "./io_context.ts";
 import { ContentMismatchError, must, notAFile, OsError } from "./map_error.ts";
 import { locate, mustBeLinkFree, openPath } from "./open_path.ts";
 
-/** Of a file that is made, before the umask. */
+/** Mode of a new file, before the umask. */
 const NEW_FILE_MODE = 0o666;
 
-/** A file ready to be written over. */
+/** A file ready to be overwritten. */
 interface Opened {
   readonly fd: number;
   /** Null for a device, which has none. */
@@ -36,14 +47,16 @@ export async function writeFile(io: IoContext, request: WriteFileRequest): Promi
   try {
     if (request.mode !== null && oldSize !== null) must(chmodFd(fd, request.mode));
     await writeInOrder(io, fd, request.data, 0);
-    // Cut at the end and not emptied at the beginning: emptying waits until the old content is on the device, and makes
-    // the kernel bring the new one there at once. That took a hundred times as long.
+    // The file is cut at the end of the write, not emptied at the beginning. Emptying waits until the old content is on
+    // the device, and makes the kernel flush the new content at once. That took a hundred times as long.
     const size = request.data.length;
     if (oldSize !== null && (oldSize > size || size === 0)) must(truncate(fd, size));
-    // Writing takes these bits away again, unless one is root with all of root's capabilities.
+    // Writing clears these bits again, unless we are root with all of root's capabilities.
     if (request.mode !== null && oldSize !== null && (request.mode & SET_ID_BITS) !== 0) {
       must(chmodFd(fd, request.mode));
     }
+    const { modifiedAtMs } = request;
+    if (modifiedAtMs !== undefined && modifiedAtMs !== null && oldSize !== null) must(setModifiedFd(fd, modifiedAtMs));
   } catch (error) {
     closeFd(fd);
     throw error;
@@ -67,7 +80,7 @@ function openAny(path: ByteString, { followSymlinks, mode }: WriteFileRequest): 
   const stat = statFd(fd);
   if (typeof stat !== "number") {
     if (stat.type === S_IFREG) return { fd, oldSize: stat.size };
-    // Devices like /dev/null take what they are given, as in the reference; opened like this none makes us wait.
+    // Devices like /dev/null take what they are given, as in the reference. Opened like this, none makes us wait.
     if (stat.type === S_IFCHR && followSymlinks) return { fd, oldSize: null };
   }
   closeFd(fd);
@@ -78,7 +91,7 @@ function createAbsent(path: ByteString, { followSymlinks, mode }: WriteFileReque
   const flags = O_WRONLY | O_CREAT | O_EXCL;
   const newMode = mode ?? NEW_FILE_MODE;
   let fd = openPath(path, flags, { followSymlinks, mode: newMode });
-  // A link is in the way, perhaps, whose target is what has to be absent.
+  // There may be a link whose target is the file that must not exist.
   if (fd === -EEXIST && followSymlinks) fd = createBehindLinks(path, flags, newMode);
   if (fd === -EEXIST) throw new ContentMismatchError("absent", "exists");
   return { fd: followSymlinks ? must(fd) : mustBeLinkFree(fd), oldSize: 0 };

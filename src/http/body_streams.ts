@@ -1,11 +1,12 @@
 /**
- * Bodies on their way to the client, piece by piece, none of them ahead of the room there is.
+ * Bodies on their way to the client, piece by piece, never ahead of the room there is.
  *
- * Promises of one stream: sequence numbers from 1 without gaps; exactly one last piece, which has no bytes; nothing after
- * it; nothing at all once nobody listens.
+ * Promises of one stream: sequence numbers from 1 without gaps; exactly one last piece, which is empty; nothing after
+ * it; and nothing at all once nobody listens.
  */
 
 import type { Body } from "./body.ts";
+import { READING_MS } from "./limits.ts";
 
 export interface BodyDelta {
   readonly requestId: string;
@@ -17,9 +18,9 @@ export interface BodyDelta {
 }
 
 export interface BodyDeltaSink {
-  /** Takes the piece, room or not. Does not throw. */
+  /** Takes the piece, whether there is room or not. Does not throw. */
   delta(delta: BodyDelta): void;
-  /** False: streams pause. Whoever owns the sink then calls `resume` when there is room again. */
+  /** False: streams pause. The owner of the sink calls `resume` when there is room again. */
   readonly hasRoom: boolean;
 }
 
@@ -34,25 +35,49 @@ export interface StreamOptions {
 
 const NO_BYTES = new Uint8Array(0);
 
+/** How long one body has been read without a turn for others. */
+export class Pace {
+  readonly #turn: (() => Promise<void>) | undefined;
+  #begunAtMs = performance.now();
+
+  constructor(turn: (() => Promise<void>) | undefined) {
+    this.#turn = turn;
+  }
+
+  get isOver(): boolean {
+    return this.#turn !== undefined && performance.now() - this.#begunAtMs >= READING_MS;
+  }
+
+  async rest(): Promise<void> {
+    await this.#turn?.();
+    this.#begunAtMs = performance.now();
+  }
+}
+
 export class BodyStreams {
   readonly #sink: BodyDeltaSink;
-  /** Streams that hold a piece there is no room for, the longest wait first. */
+  readonly #turn: (() => Promise<void>) | undefined;
+  /** Streams that hold a piece for which there is no room, the longest wait first. */
   readonly #parked = new Set<() => void>();
 
-  constructor(sink: BodyDeltaSink) {
+  /** `turn` resolves when everything else has had a turn. */
+  constructor(sink: BodyDeltaSink, turn?: () => Promise<void>) {
     this.#sink = sink;
+    this.#turn = turn;
   }
 
   /** Sends a whole body. Resolves when its last piece has been sent, or nobody listens any more. Never rejects. */
   async pump({ requestId, body, signal, describeFailure }: StreamOptions): Promise<void> {
     let seq = 1;
     let error: string | null = null;
+    const pace = new Pace(this.#turn);
     try {
       for (let bytes = await body.read(); bytes !== null && !signal.aborted; bytes = await body.read()) {
         const delta: BodyDelta = { requestId, seq: seq++, bytes, done: false, error: null };
-        // Behind what is parked already, or a stream that never pauses would starve the others.
+        // After those already parked, or a stream that never pauses would starve the others.
         if (this.#sink.hasRoom && this.#parked.size === 0) this.#sink.delta(delta);
         else await this.#park(delta, signal);
+        if (pace.isOver) await pace.rest();
       }
     } catch (failure) {
       error = describeFailure(failure);

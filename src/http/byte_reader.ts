@@ -1,12 +1,12 @@
-/** Bytes of a connection as lines, heads and pieces. Holds at most one read's worth besides the head it is looking for. */
+/** The bytes of a connection as heads and pieces. Holds at most one read besides the head it is looking for. */
 
-import { MAX_HEAD_BYTES, READ_BYTES } from "./limits.ts";
+import { MAX_RESPONSE_HEAD_BYTES, READ_BYTES } from "./limits.ts";
 import { HttpProtocolError } from "./response_head.ts";
 
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** Fills the array and says how much of it; null at the end. */
+/** Fills the array and returns how many bytes; null at the end. */
 export type ReadInto = (into: Uint8Array<ArrayBuffer>) => Promise<number | null>;
 
 export class ByteReader {
@@ -21,10 +21,10 @@ export class ByteReader {
 
   /** Everything before the next empty line; null when the connection ends before its first byte. */
   async readHead(): Promise<Uint8Array | null> {
-    // Where a head's lines begin, so that no byte is looked at twice however slowly they come.
+    // Where a head's lines begin, so that no byte is looked at twice, however slowly they come.
     let lineAt = 0;
     for (;;) {
-      const lineEnd = await this.#find(lineAt, MAX_HEAD_BYTES, "HTTP response head");
+      const lineEnd = await this.#find(lineAt, MAX_RESPONSE_HEAD_BYTES, "HTTP response head");
       if (lineEnd === null) return null;
       const isEmpty = lineEnd === lineAt || (lineEnd === lineAt + 1 && this.#at(lineAt) === CR);
       if (isEmpty && lineAt === 0) throw new HttpProtocolError("invalid HTTP status line");
@@ -37,15 +37,6 @@ export class ByteReader {
     }
   }
 
-  /** The next line without its end. */
-  async readLine(maxBytes: number): Promise<string> {
-    const lineEnd = await this.#find(0, maxBytes, "line");
-    if (lineEnd === null) throw endedEarly();
-    const line = this.#buffer.subarray(this.#start, this.#start + trimLineEnd(this.#view(), lineEnd + 1));
-    this.#start += lineEnd + 1;
-    return new TextDecoder("latin1").decode(line);
-  }
-
   /** Some bytes, at most `maxBytes`, as soon as there are any; null at the end. The array belongs to the receiver. */
   async readSome(maxBytes: number): Promise<Uint8Array<ArrayBuffer> | null> {
     if (this.#start === this.#end && !(await this.#fill())) return null;
@@ -53,6 +44,21 @@ export class ByteReader {
     const piece = this.#buffer.slice(this.#start, this.#start + length);
     this.#start += length;
     return piece;
+  }
+
+  /** What has arrived and was not taken, lent until the next call. */
+  get arrived(): Uint8Array<ArrayBuffer> {
+    return this.#view();
+  }
+
+  /** Takes so many bytes of what has arrived. */
+  skip(bytes: number): void {
+    this.#start += bytes;
+  }
+
+  /** Waits for more bytes behind what has arrived; false at the end. */
+  more(): Promise<boolean> {
+    return this.#fill();
   }
 
   /** The offset of the first line feed at or behind `from`; null when the connection ends before its first byte. */
@@ -72,7 +78,7 @@ export class ByteReader {
     return this.#buffer[this.#start + offset]!;
   }
 
-  #view(): Uint8Array {
+  #view(): Uint8Array<ArrayBuffer> {
     return this.#buffer.subarray(this.#start, this.#end);
   }
 
@@ -88,7 +94,7 @@ export class ByteReader {
 
   #makeRoom(): void {
     const kept = this.#view();
-    // Only a head can need more than one read: its own bound ends the doubling.
+    // Only a head can need more than one read; its own bound ends the doubling.
     const size = kept.length > this.#buffer.length / 2 ? this.#buffer.length * 2 : this.#buffer.length;
     const buffer = new Uint8Array(size);
     buffer.set(kept);

@@ -1,4 +1,4 @@
-/** Connections to web servers: directly or through the environment's proxy, with TLS where the URL asks for it. */
+/** Connections to web servers: directly or through the environment's proxy, with TLS if the URL asks for it. */
 
 import { internalError } from "../errors.ts";
 import { ByteReader } from "./byte_reader.ts";
@@ -11,7 +11,7 @@ export interface Dialed {
   readonly socket: Socket;
   /** How a request on this connection names its target. */
   readonly form: TargetForm;
-  /** What a request on this connection says besides. */
+  /** Additional headers for requests on this connection. */
   readonly headers: readonly HttpHeader[];
 }
 
@@ -20,15 +20,18 @@ const CERTIFICATE_VARIABLES = ["CODEX_CA_CERTIFICATE", "SSL_CERT_FILE"];
 
 export class Dialer {
   readonly #env: Readonly<Record<string, string>>;
+  /** What fails when dialing does, for messages. */
+  readonly #purpose: string;
   #caCerts: Promise<string[]> | null = null;
 
-  constructor(env: Readonly<Record<string, string>>) {
+  constructor(env: Readonly<Record<string, string>>, purpose = "http/request") {
     this.#env = env;
+    this.#purpose = purpose;
   }
 
   /** The connection ends with the signal. */
   async dial(url: URL, signal: AbortSignal): Promise<Dialed> {
-    const proxy = proxyFor(url, this.#env);
+    const proxy = proxyFor(url, this.#env, this.#purpose);
     const socket = await Socket.connect(proxy ?? { hostname: url.hostname, port: portOf(url) }, signal);
     try {
       if (proxy?.isTls) await socket.startTls(proxy.hostname, await this.#certificates());
@@ -45,7 +48,25 @@ export class Dialer {
     }
   }
 
-  /** Besides those built in. Read when first needed; after a failure tried again. */
+  /**
+   * A connection to the server of the URL, for anything that is not a request to a proxy: a proxy is asked for a
+   * tunnel.
+   */
+  async dialThrough(url: URL, signal: AbortSignal): Promise<Socket> {
+    const proxy = proxyFor(url, this.#env, this.#purpose);
+    if (proxy === null || url.protocol === "https:") return (await this.dial(url, signal)).socket;
+    const socket = await Socket.connect(proxy, signal);
+    try {
+      if (proxy.isTls) await socket.startTls(proxy.hostname, await this.#certificates());
+      await openTunnel(socket, url, proxyAuthorization(proxy));
+      return socket;
+    } catch (error) {
+      socket.close();
+      throw error;
+    }
+  }
+
+  /** Besides the built-in ones. Read when first needed; tried again after a failure. */
   #certificates(): Promise<string[]> {
     this.#caCerts ??= this.#readCertificates().catch((error) => {
       this.#caCerts = null;
@@ -62,7 +83,7 @@ export class Dialer {
     try {
       return [await Deno.readTextFile(path)];
     } catch (error) {
-      throw internalError(`http/request failed: cannot read the certificates in ${path}`, error);
+      throw internalError(`${this.#purpose} failed: cannot read the certificates in ${path}`, error);
     }
   }
 }
@@ -75,7 +96,7 @@ function proxyAuthorization(proxy: Proxy | null): HttpHeader[] {
 async function openTunnel(socket: Socket, url: URL, authorization: readonly HttpHeader[]): Promise<void> {
   const host = { name: "host", value: authorityOf(url) };
   await socket.write(encodeHead({ method: "CONNECT", url, headers: [host], body: null }, "origin", authorization));
-  // Nothing can follow the answer yet: the other side waits for our half of the TLS handshake.
+  // Nothing can follow the answer yet: the other side waits for us.
   const head = await new ByteReader((into) => socket.read(into)).readHead();
   if (head === null) throw new HttpProtocolError("the proxy closed the connection");
   const { status } = parseResponseHead(head);

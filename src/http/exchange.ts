@@ -1,9 +1,9 @@
 /**
  * One request and its response on a connection of its own.
  *
- * HTTP/1.1 written by hand, because the runtime's clients cannot be faithful: `fetch` joins repeated response headers,
- * decodes bodies, adds headers of its own and refuses methods; `node:http` of the runtime we compile for dies of a body
- * that ends early.
+ * HTTP/1.1 is written by hand because the runtime's clients change requests and responses: `fetch` joins repeated
+ * response headers, decodes bodies, adds headers of its own and refuses methods; `node:http` of the runtime we compile
+ * for crashes on a body that ends early.
  */
 
 import { type Body, openBody } from "./body.ts";
@@ -16,7 +16,7 @@ import type { Socket } from "./socket.ts";
 
 export interface IncomingResponse extends ResponseHead {
   readonly body: Body;
-  /** Gives the connection back. Idempotent. */
+  /** Releases the connection. Idempotent. */
   close(): void;
 }
 

@@ -4,18 +4,13 @@
  * Ends with the connection's signal, whatever it is doing. Bounded in number and in memory. Knows nothing of the wire.
  */
 
-import { concatBytes } from "../bytes.ts";
+import { GatheredBytes } from "../bytes.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { DomainError, internalError, invalidParams, invalidRequest } from "../errors.ts";
-import { type BodyDeltaSink, BodyStreams } from "./body_streams.ts";
+import { type BodyDeltaSink, BodyStreams, Pace } from "./body_streams.ts";
 import { Dialer } from "./dialer.ts";
 import { exchange, type IncomingResponse } from "./exchange.ts";
-import {
-  MAX_BUFFERED_BODY_BYTES,
-  MAX_BUFFERED_BYTES_PER_CONNECTION,
-  MAX_REDIRECTS,
-  MAX_REQUESTS_PER_CONNECTION,
-} from "./limits.ts";
+import { MAX_BUFFERED_BODY_BYTES, MAX_REDIRECTS, MAX_REQUESTS_PER_CONNECTION, SHORT_BODY_BYTES } from "./limits.ts";
 import { type HttpHeader, type OutgoingRequest, prepareRequest, type RequestDescription } from "./outgoing_request.ts";
 import { redirected } from "./redirect.ts";
 
@@ -27,24 +22,39 @@ export interface HttpRequest extends RequestDescription {
   readonly streamResponse: boolean;
 }
 
-export interface HttpResponse {
+export interface ReceivedResponse {
   readonly status: number;
   readonly headers: readonly HttpHeader[];
-  /** Empty when the body is streamed. */
-  readonly body: Uint8Array<ArrayBuffer>;
-  /** Lets the body of a streamed response flow; to be called once the response itself is on its way. */
+  /** In pieces whose lengths are multiples of 3, except the last. Empty when the body is streamed. */
+  readonly body: Uint8Array<ArrayBuffer>[];
+  /** Starts sending the body of a streamed response; to be called once the response itself is on its way. */
   startStream(): void;
 }
 
+/** Bytes of bodies that may be in memory at once. */
+export interface BodyBudget {
+  /** False: there is no room for this many now. */
+  tryTake(bytes: number): boolean;
+  /** Waits for room. Rejects with the signal's reason, or when the connection ends. */
+  take(bytes: number, signal?: AbortSignal): void | Promise<void>;
+  give(bytes: number): void;
+}
+
+/** Waits until there is room for an answer of so many bytes. */
+export type MakeRoom = (answerBytes: number) => void | Promise<void>;
+
 export interface HttpRequestsOptions {
-  /** Of the server: `valueEnvVar`, proxies and certificates come from it. */
+  /** The server's environment: `valueEnvVar`, proxies and certificates come from it. */
   readonly env: Readonly<Record<string, string>>;
   readonly sink: BodyDeltaSink;
   /** The end of the connection. */
   readonly signal: AbortSignal;
   readonly clock?: Clock;
+  /** For bodies being gathered. */
+  readonly bodies: BodyBudget;
+  /** Resolves when everybody else has had a turn. */
+  readonly turn?: () => Promise<void>;
   readonly maxBufferedBodyBytes?: number;
-  readonly maxBufferedBytes?: number;
   readonly maxRequests?: number;
 }
 
@@ -57,13 +67,12 @@ export class HttpRequests {
   readonly #streams: BodyStreams;
   readonly #streamIds = new Set<string>();
   #count = 0;
-  #bufferedBytes = 0;
 
   constructor(options: HttpRequestsOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#dialer = new Dialer(options.env);
-    this.#streams = new BodyStreams(options.sink);
+    this.#streams = new BodyStreams(options.sink, options.turn);
   }
 
   /** Requests under way, streams included. */
@@ -76,8 +85,11 @@ export class HttpRequests {
     this.#streams.resume();
   }
 
-  /** Rejects with a domain error; any status of the server is a response. */
-  async request(request: HttpRequest): Promise<HttpResponse> {
+  /**
+   * Rejects with a domain error; any status of the server is a response. A gathered body counts until there is room for
+   * it in an answer.
+   */
+  async request(request: HttpRequest, makeRoom: MakeRoom = () => {}): Promise<ReceivedResponse> {
     const outgoing = prepareRequest(request, this.#options.env);
     const release = this.#admit(request);
     const deadline = new Deadline(this.#clock, request.timeoutMs, this.#options.signal);
@@ -88,7 +100,7 @@ export class HttpRequests {
     try {
       const response = await this.#follow(outgoing, request, deadline);
       if (request.streamResponse) return this.#streamed(request.requestId, response, deadline, end);
-      const body = await this.#gather(response, deadline);
+      const body = await this.#gather(response, deadline, makeRoom);
       end();
       return { ...headOf(response), body, startStream: () => {} };
     } catch (error) {
@@ -137,46 +149,60 @@ export class HttpRequests {
   }
 
   /** The whole body, within the bounds of one response and of the connection. */
-  async #gather({ body, close }: IncomingResponse, deadline: Deadline): Promise<Uint8Array<ArrayBuffer>> {
-    const {
-      maxBufferedBodyBytes = MAX_BUFFERED_BODY_BYTES,
-      maxBufferedBytes = MAX_BUFFERED_BYTES_PER_CONNECTION,
-    } = this.#options;
-    const pieces: Uint8Array<ArrayBuffer>[] = [];
-    let size = 0;
+  async #gather(
+    { body, close }: IncomingResponse,
+    deadline: Deadline,
+    makeRoom: MakeRoom,
+  ): Promise<Uint8Array<ArrayBuffer>[]> {
+    const { bodies, maxBufferedBodyBytes = MAX_BUFFERED_BODY_BYTES, turn } = this.#options;
+    const gathered = new GatheredBytes();
+    const pace = new Pace(turn);
+    let takenBytes = SHORT_BODY_BYTES;
     try {
-      for (let piece = await body.read(); piece !== null; piece = await body.read()) {
-        pieces.push(piece);
-        size += piece.length;
-        this.#bufferedBytes += piece.length;
-        if (size > maxBufferedBodyBytes) throw tooLarge("the body", maxBufferedBodyBytes);
-        if (this.#bufferedBytes > maxBufferedBytes) throw tooLarge("all bodies under way", maxBufferedBytes);
+      if (body.length !== null && body.length > takenBytes) {
+        if (body.length > maxBufferedBodyBytes) throw tooLarge("the body", maxBufferedBodyBytes);
+        // Nothing is read meanwhile, so the server waits too.
+        await bodies.take(body.length - SHORT_BODY_BYTES, deadline.signal);
+        takenBytes = body.length;
       }
+      for (let piece = await body.read(); piece !== null; piece = await body.read()) {
+        gathered.add(piece);
+        if (gathered.length > maxBufferedBodyBytes) throw tooLarge("the body", maxBufferedBodyBytes);
+        // A body of unknown length cannot wait: it might wait for one that waits for it.
+        while (gathered.length > takenBytes) {
+          if (!bodies.tryTake(SHORT_BODY_BYTES)) throw tooManyBodies();
+          takenBytes += SHORT_BODY_BYTES;
+        }
+        if (pace.isOver) await pace.rest();
+      }
+      close();
+      deadline.cancel();
+      await makeRoom(gathered.length);
+      return gathered.takePieces();
     } catch (error) {
       if (error instanceof DomainError) throw error;
       throw internalError(`failed to read http/request response body: ${bodyFailure(error, deadline)}`, error);
     } finally {
       close();
-      this.#bufferedBytes -= size;
+      bodies.give(takenBytes - SHORT_BODY_BYTES);
     }
-    return concatBytes(pieces);
   }
 
-  #streamed(requestId: string, response: IncomingResponse, deadline: Deadline, end: () => void): HttpResponse {
+  #streamed(requestId: string, response: IncomingResponse, deadline: Deadline, end: () => void): ReceivedResponse {
     const { signal } = this.#options;
     const finish = (): void => {
       signal.removeEventListener("abort", finish);
       response.close();
       end();
     };
-    // Also when the stream is never started, because the connection ended before the response was on its way.
+    // Also when the stream is never started because the connection ended first.
     signal.addEventListener("abort", finish);
     if (signal.aborted) finish();
     const startStream = (): void => {
       const describeFailure = (error: unknown): string => bodyFailure(error, deadline);
       this.#streams.pump({ requestId, body: response.body, signal, describeFailure }).then(finish);
     };
-    return { ...headOf(response), body: new Uint8Array(0), startStream };
+    return { ...headOf(response), body: [], startStream };
   }
 }
 
@@ -218,7 +244,7 @@ function nextRequest(request: OutgoingRequest, response: IncomingResponse): Outg
   }
 }
 
-function headOf({ status, headers }: IncomingResponse): Pick<HttpResponse, "status" | "headers"> {
+function headOf({ status, headers }: IncomingResponse): Pick<ReceivedResponse, "status" | "headers"> {
   return { status, headers };
 }
 
@@ -237,8 +263,14 @@ function causeText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+function tooManyBodies(): DomainError {
+  return internalError(
+    "http/request failed: the bodies of all open requests exceed the limit for whole answers; set streamResponse",
+  );
+}
+
 function tooLarge(what: string, maxBytes: number): DomainError {
   return internalError(
-    `http/request failed: ${what} exceeds the ${maxBytes} bytes that are answered whole; set streamResponse`,
+    `http/request failed: ${what} exceeds the limit of ${maxBytes} bytes for a whole answer; set streamResponse`,
   );
 }

@@ -9,8 +9,20 @@ const MIB = 1024 * KIB;
  */
 export const MAX_BUFFERED_BODY_BYTES = 32 * MIB;
 
-/** Bodies being gathered for one connection at once: two of the largest. */
-export const MAX_BUFFERED_BYTES_PER_CONNECTION = 2 * MAX_BUFFERED_BODY_BYTES;
+/**
+ * Bodies of one connection that are being gathered, or wait for the client to read earlier answers: the largest one and
+ * some more. A body of known length waits for room; one of unknown length is refused.
+ */
+export const MAX_BUFFERED_BYTES_PER_CONNECTION = MAX_BUFFERED_BODY_BYTES + 8 * MIB;
+
+/** The same for all connections together. Beyond it each may have its short bodies, or one at a time. */
+export const MAX_BUFFERED_BYTES_OF_ALL = 3 * MAX_BUFFERED_BYTES_PER_CONNECTION;
+
+/** This much of a body is not counted: nearly all are shorter, and all of a connection's together are 8 MiB. */
+export const SHORT_BODY_BYTES = 64 * KIB;
+
+/** How long one body is read before others get a turn. */
+export const READING_MS = 1;
 
 /**
  * Requests of one connection under way at once, streams included: each holds a descriptor and a read buffer. An agent
@@ -19,18 +31,18 @@ export const MAX_BUFFERED_BYTES_PER_CONNECTION = 2 * MAX_BUFFERED_BODY_BYTES;
 export const MAX_REQUESTS_PER_CONNECTION = 128;
 
 /**
- * Bytes taken from a socket at once, and so the most one delta carries: what a fast peer has sent by the time we look
- * again, and far below the megabyte that a delta may have.
+ * Bytes taken from a socket at once, and so the most in one delta: what a fast peer has sent by the next look, and far
+ * below the megabyte that a delta may have.
  */
 export const READ_BYTES = 128 * KIB;
 
 /** Status line and headers of a response. Servers refuse requests with a tenth of it. */
-export const MAX_HEAD_BYTES = 256 * KIB;
+export const MAX_RESPONSE_HEAD_BYTES = 256 * KIB;
 
 /** The line before a chunk: sixteen hex digits, and extensions nobody uses. */
 export const MAX_CHUNK_LINE_BYTES = 4 * KIB;
 
-/** Informational responses before the real one. One is usual, none is the rule. */
+/** Informational responses before the real one. Usually there is none, sometimes one. */
 export const MAX_INFORMATIONAL_RESPONSES = 16;
 
 /** Redirects followed for one request; the reference's figure. */

@@ -1,9 +1,9 @@
 /**
  * A request as it goes out: checked, with its headers complete, and its bytes.
  *
- * Headers keep the order they were given in, names in lower case, repeats as repeats. Only what the request cannot do
- * without is added: `accept`, `host`, and the framing of the body. Framing headers given by the caller are left out,
- * since a wrong one would let it smuggle a second request through a proxy.
+ * Headers keep their order, with names in lower case and repeats kept. Only what the request needs is added: `accept`,
+ * `host`, and the framing of the body. Framing headers of the caller are left out, since a wrong one could smuggle a
+ * second request through a proxy.
  */
 
 import { invalidParams } from "../errors.ts";
@@ -12,6 +12,8 @@ export interface HttpHeader {
   /** Lower case. */
   readonly name: string;
   readonly value: string;
+  /** The value came, in whole or in part, from a variable of the server's environment: it is meant for one server. */
+  readonly isSecret?: true;
 }
 
 /** What a caller asks for. */
@@ -24,13 +26,13 @@ export interface RequestDescription {
 
 export interface OutgoingRequest {
   readonly method: string;
-  /** Without credentials and fragment: those never travel in a request line. */
+  /** Without credentials and fragment, which never travel in a request line. */
   readonly url: URL;
   readonly headers: readonly HttpHeader[];
   readonly body: Uint8Array<ArrayBuffer> | null;
 }
 
-/** How the request line names what is asked for: itself, in full for a proxy. */
+/** How the request line names the target: by path, or in full for a proxy. */
 export type TargetForm = "origin" | "absolute";
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
@@ -38,10 +40,10 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // deno-lint-ignore no-control-regex
 const HEADER_VALUE = /^[^\x00-\x08\x0a-\x1f\x7f]*$/;
 
-/** Framing is ours to say. */
+/** We decide the framing. */
 const FRAMING_HEADERS: ReadonlySet<string> = new Set(["content-length", "transfer-encoding"]);
 
-/** Methods whose body is expected, so that having none is said in so many words. */
+/** Methods that are expected to have a body, so that an empty one is stated explicitly. */
 const METHODS_WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
 
 /**
@@ -112,7 +114,7 @@ function prepareHeader(
   if (!HEADER_VALUE.test(whole)) {
     throw invalidParams(`http/request header value is invalid for ${name}: failed to parse header value`);
   }
-  return { name: name.toLowerCase(), value: whole };
+  return { name: name.toLowerCase(), value: whole, ...(valueEnvVar === null ? {} : { isSecret: true }) };
 }
 
 function environmentValue(header: string, variable: string, env: Readonly<Record<string, string>>): string {
@@ -126,7 +128,7 @@ function environmentValue(header: string, variable: string, env: Readonly<Record
   return value;
 }
 
-/** Credentials in a URL become what they stand for: a header, unless there is one. */
+/** Credentials in a URL become a header, unless there is one. */
 function withoutCredentials(request: OutgoingRequest): OutgoingRequest {
   const url = new URL(request.url);
   const credentials = basicCredentials(url);
@@ -143,7 +145,9 @@ export function basicCredentials({ username, password }: URL): string | null {
   return `Basic ${btoa(`${decodePercent(username)}:${decodePercent(password)}`)}`;
 }
 
-/** What a part of a URL stands for, a character per byte, text or not. A `%` that encodes nothing stands for itself. */
+/**
+ * What a part of a URL stands for, one character per byte, text or not. A `%` that encodes nothing stands for itself.
+ */
 function decodePercent(text: string): string {
   return text.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
 }

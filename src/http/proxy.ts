@@ -17,13 +17,13 @@ export interface Proxy {
 type Environment = Readonly<Record<string, string>>;
 
 /** Null: directly. */
-export function proxyFor(url: URL, env: Environment): Proxy | null {
+export function proxyFor(url: URL, env: Environment, purpose = "http/request"): Proxy | null {
   const setting = proxySetting(url.protocol, env);
   if (setting === "" || isExempt(url.hostname, variable(env, "no_proxy"))) return null;
   const proxy = URL.parse(setting.includes("://") ? setting : `http://${setting}`);
   if (proxy === null || (proxy.protocol !== "http:" && proxy.protocol !== "https:") || proxy.hostname === "") {
-    // The setting may hold a password, so it is not repeated.
-    throw internalError("http/request failed: the proxy setting of the environment is not an http or https URL");
+    // The setting may contain a password, so it is not repeated.
+    throw internalError(`${purpose} failed: the proxy setting of the environment is not an http or https URL`);
   }
   return {
     hostname: proxy.hostname,
@@ -35,7 +35,7 @@ export function proxyFor(url: URL, env: Environment): Proxy | null {
 
 function proxySetting(protocol: string, env: Environment): string {
   const scheme = protocol === "https:" ? "https_proxy" : "http_proxy";
-  // In a CGI program HTTP_PROXY is a header that a client sent; REQUEST_METHOD tells such a program.
+  // In a CGI program HTTP_PROXY is a header that a client sent; REQUEST_METHOD shows such a program.
   const own = scheme === "http_proxy" && env.REQUEST_METHOD !== undefined
     ? env.http_proxy ?? ""
     : variable(env, scheme);

@@ -1,4 +1,8 @@
-/** Which request follows a redirect: a pure function of the request and the response, by the reference's rules. */
+/**
+ * Which request follows a redirect: a pure function of the request and the response, by the reference's rules. One rule
+ * is stricter: a header with a value from the server's environment goes only to the origin it was meant for, whatever
+ * its name.
+ */
 
 import { internalError } from "../errors.ts";
 import type { HttpHeader, OutgoingRequest } from "./outgoing_request.ts";
@@ -8,7 +12,7 @@ export interface RedirectResponse {
   readonly headers: readonly HttpHeader[];
 }
 
-/** They describe the body that is no longer sent. */
+/** They describe the body, which is no longer sent. */
 const BODY_HEADERS: ReadonlySet<string> = new Set(["content-type", "content-encoding"]);
 
 /** They are meant for one server: another one must not see them, nor be addressed by the first one's name. */
@@ -37,9 +41,9 @@ export function redirected(request: OutgoingRequest, response: RedirectResponse)
 
   const { method, dropsBody } = nextMethod(request.method, response.status);
   const isElsewhere = url.origin !== request.url.origin;
-  const headers = request.headers.filter(({ name }) => {
+  const headers = request.headers.filter(({ name, isSecret = false }) => {
     if (name === "referer") return false;
-    return !(dropsBody && BODY_HEADERS.has(name)) && !(isElsewhere && PRIVATE_HEADERS.has(name));
+    return !(dropsBody && BODY_HEADERS.has(name)) && !(isElsewhere && (isSecret || PRIVATE_HEADERS.has(name)));
   });
   const referer = refererFor(request.url, url);
   if (referer !== null) headers.push({ name: "referer", value: referer });
@@ -51,7 +55,7 @@ function nextMethod(method: string, status: number): { method: string; dropsBody
   return becomesGet ? { method: "GET", dropsBody: true } : { method, dropsBody: status === 303 };
 }
 
-/** Another origin learns only where the reader came from, and nothing once the connection is no longer secure. */
+/** Another origin learns only where the request came from, and nothing once the connection is no longer secure. */
 function refererFor(from: URL, to: URL): string | null {
   if (from.protocol === "https:" && to.protocol === "http:") return null;
   return from.origin === to.origin ? from.href : `${from.origin}/`;

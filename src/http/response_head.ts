@@ -15,14 +15,14 @@ export type BodyFraming =
   | { readonly type: "chunked" }
   | { readonly type: "untilClose" };
 
-/** The other side does not speak HTTP/1, or stopped in the middle. The message is fit for the peer. */
+/** The other side does not speak HTTP/1, or stopped in the middle. The message may be shown to the peer. */
 export class HttpProtocolError extends Error {
   override readonly name = "HttpProtocolError";
 }
 
 const LF = 0x0a;
 const STATUS_LINE = /^HTTP\/1\.[01] ([1-9]\d\d)(?: .*)?$/;
-/** No blank before the colon, no line that continues another: both have been used to smuggle. */
+/** No blank before the colon, and no line that continues another: both have been used for smuggling. */
 const HEADER_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*(.*?)[ \t]*$/;
 // deno-lint-ignore no-control-regex
 const FORBIDDEN_IN_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/;
@@ -69,7 +69,7 @@ function valuesOf(headers: readonly HttpHeader[], wanted: string): string[] {
     .filter((value) => value !== "");
 }
 
-/** Each decoded by itself: one header that is not UTF-8 says nothing about the others. */
+/** Each decoded by itself: one header that is not UTF-8 does not affect the others. */
 function linesOf(bytes: Uint8Array): string[] {
   const lines: string[] = [];
   for (let start = 0; start <= bytes.length;) {
@@ -81,7 +81,7 @@ function linesOf(bytes: Uint8Array): string[] {
   return lines;
 }
 
-/** UTF-8 where it is, else one character per byte, as old servers mean it. */
+/** UTF-8 if it is valid, else one character per byte, as old servers mean it. */
 function decode(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);

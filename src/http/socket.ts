@@ -1,9 +1,10 @@
-/** One TCP or TLS connection that ends when it is told to, whatever it is waiting for. */
+/** One TCP, TLS or unix connection that can be ended at any time, whatever it is waiting for. */
 
 export class Socket {
   #conn: Deno.Conn;
   readonly #signal: AbortSignal;
   readonly #onAbort = (): void => this.close();
+  #isTls = false;
   #isClosed = false;
 
   private constructor(conn: Deno.Conn, signal: AbortSignal) {
@@ -22,12 +23,29 @@ export class Socket {
     return socket;
   }
 
+  static async connectUnix(path: string, signal: AbortSignal): Promise<Socket> {
+    signal.throwIfAborted();
+    const socket = new Socket(await Deno.connect({ transport: "unix", path }), signal);
+    if (signal.aborted) socket.close();
+    return socket;
+  }
+
+  get isTls(): boolean {
+    return this.#isTls;
+  }
+
+  /** Both ends, for connections of the network. */
+  get addresses(): { readonly local: Deno.Addr; readonly remote: Deno.Addr } {
+    return { local: this.#conn.localAddr, remote: this.#conn.remoteAddr };
+  }
+
   /** Speaks TLS from here on. */
   async startTls(hostname: string, caCerts: readonly string[]): Promise<void> {
     const options = { hostname: withoutBrackets(hostname), caCerts: [...caCerts], alpnProtocols: ["http/1.1"] };
     const conn = await Deno.startTls(this.#conn as Deno.TcpConn, options);
     this.#conn = conn;
-    // Told to end while the two were exchanged: the old one was closed, the new one has to be.
+    this.#isTls = true;
+    // Told to end during the change to TLS: the old socket was closed, and the new one must be too.
     if (this.#isClosed) closeQuietly(conn);
     await conn.handshake();
   }
@@ -40,7 +58,17 @@ export class Socket {
     for (let written = 0; written < bytes.length;) written += await this.#conn.write(bytes.subarray(written));
   }
 
-  /** Idempotent. What waits for the socket is rejected. */
+  /** Bytes taken, at least one. */
+  writeSome(bytes: Uint8Array): Promise<number> {
+    return this.#conn.write(bytes);
+  }
+
+  /** Ends our side. */
+  closeWrite(): Promise<void> {
+    return this.#conn.closeWrite();
+  }
+
+  /** Idempotent. Waiting calls are rejected. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;

@@ -1,29 +1,27 @@
 /**
- * From a command and a policy to a launch plan, by the backend that was chosen for the policy.
+ * Turns a command and a policy into a launch plan, with the backend chosen for the policy.
  *
- * The one place that knows all backends. Also checks, before anything is started, what would otherwise only show as a
- * failure inside: a directory or a program that the sandbox hides.
+ * The one place that knows all backends. It also checks, before anything starts, for failures that would otherwise show
+ * only inside: a directory or program that the sandbox hides.
  */
 
-import { internalError } from "../errors.ts";
-import { type BubblewrapTool, planBubblewrap } from "./bubblewrap.ts";
-import { followPath, type HostTree, isWithin } from "./host_tree.ts";
-import { type LandlockRuleset, planStub } from "./landlock.ts";
-import type { ConfinedCommand, LaunchPlan } from "./launch_plan.ts";
-import { holdPlaceholders, type LeftoverList, type PlaceholderFiles } from "./placeholders.ts";
-import { accessTo, type Policy } from "./policy.ts";
-import { planSeatbelt } from "./seatbelt.ts";
-import type { Architecture } from "./syscalls.ts";
+import { DomainError, internalError } from "../errors.ts";
+import { type BubblewrapTool, planBubblewrap } from "./backends/bubblewrap.ts";
+import { followPath, type HostTree } from "./policy/host_tree.ts";
+import type { KernelMounts } from "./kernel_mounts.ts";
+import { type LandlockRuleset, planStub } from "./backends/landlock.ts";
+import type { ConfinedCommand, LaunchPlan, PreparedLaunch } from "./launch_plan.ts";
+import { holdPlaceholders, type LeftoverList, type PlaceholderFiles } from "./policy/placeholders.ts";
+import { accessTo, type Policy } from "./policy/policy.ts";
+import type { Architecture } from "./stub/syscalls.ts";
+import { isWithin } from "../text_path.ts";
 
 /** How a policy is enforced. */
 export type Enforcement =
   /** There is nothing to enforce. */
   | { readonly type: "none" }
-  /** The system call filter alone: for policies that confine nothing but the network. */
-  | { readonly type: "seccomp" }
   | { readonly type: "bubblewrap"; readonly tool: BubblewrapTool }
-  | { readonly type: "landlock"; readonly ruleset: LandlockRuleset }
-  | { readonly type: "seatbelt" };
+  | { readonly type: "landlock"; readonly ruleset: LandlockRuleset };
 
 export interface ConfineOptions {
   readonly enforcement: Enforcement;
@@ -31,48 +29,52 @@ export interface ConfineOptions {
   /** Whether the server, and so its child, is root. */
   readonly isRoot: boolean;
   readonly placeholders: PlaceholderFiles;
+  readonly kernelMounts: KernelMounts;
   /** Told of placeholders before they are made. */
   readonly leftovers?: LeftoverList | undefined;
-  /** Whether what is refused of the network is to be told, where the kernel can do that. */
+  /** Whether refused network calls are recorded, where the kernel can do that. */
   readonly reportsDenials?: boolean;
-}
-
-export interface PreparedLaunch {
-  /** Null: the command runs as it would without a sandbox. */
-  readonly plan: LaunchPlan | null;
-  /** To be called once nothing inside runs any more, or when nothing was started. Harmless to call twice. */
-  release(): void;
+  /** Whether every execution of a program is decided by whoever starts the plan. */
+  readonly asksBeforeExec?: boolean;
 }
 
 /**
- * Makes the plan, and on the host what it needs.
+ * Makes the plan, and what it needs on the host. Null: there is nothing to enforce, and the command runs as without a
+ * sandbox.
  *
  * @throws {PathAppearedError} when the disk has changed since the policy was made: make the policy again
  */
-export function prepareLaunch(command: ConfinedCommand, policy: Policy, options: ConfineOptions): PreparedLaunch {
-  const { enforcement, architecture, isRoot, reportsDenials = false } = options;
+export function prepareLaunch(
+  command: ConfinedCommand,
+  policy: Policy,
+  options: ConfineOptions,
+): PreparedLaunch | null {
+  const { enforcement, architecture, isRoot, reportsDenials = false, asksBeforeExec = false } = options;
   const { network, files } = policy;
-  const withoutTraces = (plan: LaunchPlan | null): PreparedLaunch => ({ plan, release: () => {} });
+  const withoutTraces = (plan: LaunchPlan): PreparedLaunch => ({ plan, policy, release: () => {} });
   switch (enforcement.type) {
     case "none":
-      return withoutTraces(null);
-    case "seccomp":
-      return withoutTraces(planStub(command, { architecture, network, isRoot, reportsDenials, ruleset: null }));
+      return null;
     case "landlock":
       return withoutTraces(
-        planStub(command, { architecture, network, isRoot, reportsDenials, ruleset: enforcement.ruleset }),
+        planStub(command, {
+          architecture,
+          network,
+          isRoot,
+          reportsDenials,
+          asksBeforeExec,
+          ruleset: enforcement.ruleset,
+        }),
       );
-    case "seatbelt":
-      return withoutTraces(planSeatbelt(command, policy));
     case "bubblewrap": {
-      if (files === "unrestricted") throw new Error("bubblewrap was chosen for a policy without files");
-      const lease = holdPlaceholders(files.missing, options.placeholders, options.leftovers);
+      const { kernelMounts, placeholders, leftovers } = options;
+      const { tool } = enforcement;
+      const planOptions = { tool, architecture, isRoot, reportsDenials, asksBeforeExec, kernelMounts };
+      if (files === "unrestricted") return withoutTraces(planBubblewrap(command, policy, planOptions));
+      const lease = holdPlaceholders(files.missing, placeholders, leftovers);
       try {
         const held = { network, files: { ...files, missing: lease.held } };
-        return {
-          plan: planBubblewrap(command, held, { tool: enforcement.tool, architecture, isRoot, reportsDenials }),
-          release: lease.release,
-        };
+        return { plan: planBubblewrap(command, held, planOptions), policy, release: lease.release };
       } catch (error) {
         lease.release();
         throw error;
@@ -81,16 +83,18 @@ export function prepareLaunch(command: ConfinedCommand, policy: Policy, options:
   }
 }
 
-/** What a client wants to run, with its first word looked up. */
+/** What a client wants to run, with its program looked up. */
 export interface WantedCommand extends Omit<ConfinedCommand, "program"> {
-  /** Absolute paths the first word may mean, best first. */
+  /** Absolute paths that the program may mean, best first. */
   readonly candidates: readonly string[];
 }
 
-/** Always there inside, whatever the policy. */
+const NO_SUCH_FILE = "No such file or directory (os error 2)";
+
+/** Always visible inside, whatever the policy. */
 const ALWAYS_VISIBLE = ["/dev", "/proc"];
 
-/** The command as it can be run under a policy; throws when its program or directory is not to be seen there. */
+/** The command as it can run under a policy. Throws when its program or directory is not visible there. */
 export function visibleCommand(wanted: WantedCommand, policy: Policy, tree: HostTree): ConfinedCommand {
   const { candidates, ...command } = wanted;
   const isVisible = (path: string): boolean => {
@@ -100,11 +104,22 @@ export function visibleCommand(wanted: WantedCommand, policy: Policy, tree: Host
     const access = accessTo(policy.files, found.path);
     return access === "read" || access === "write" || ALWAYS_VISIBLE.some((place) => isWithin(found.path, place));
   };
+  // Clients compare the same texts as without a sandbox: for the command there is no such directory or program.
+  if (followPath(tree, command.cwd).type === "missing") {
+    throw notFound(`there is no working directory ${command.cwd}`);
+  }
   if (!isVisible(command.cwd)) {
-    throw internalError(`Cannot start process: the sandbox hides its working directory ${command.cwd}`);
+    throw internalError(
+      `Cannot start process: the sandbox hides its working directory ${command.cwd}: ${NO_SUCH_FILE}`,
+    );
   }
   const program = candidates.find(isVisible);
-  // The same text as without a sandbox: to the command there is no such program.
-  if (program === undefined) throw internalError("No such file or directory (os error 2)");
+  if (program === undefined) {
+    throw notFound(`there is no program ${JSON.stringify(wanted.argv[0])} in the sandbox`);
+  }
   return { ...command, program };
+}
+
+function notFound(detail: string): DomainError {
+  return new DomainError("internal", NO_SUCH_FILE, { detail });
 }

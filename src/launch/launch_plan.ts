@@ -1,13 +1,13 @@
 /**
- * How one confined child is started, down to the last descriptor: the decision, for somebody else to carry out.
+ * How one confined child is started, down to the last descriptor: the decision, which another module carries out.
  *
- * Whoever carries it out opens the descriptors, starts the program as the leader of a new session with those descriptors
- * and no others above 2, closes its own copies, and reads the report to its end, after letting the child go on if it
- * waits for that.
+ * That module opens the descriptors, starts the program as the leader of a new session with those descriptors and no
+ * others above 2, and closes its own copies. If the child waits, it lets it go on, and then reads the report to its
+ * end.
  */
 
-import type { LandlockRuleset } from "./landlock.ts";
-import type { FilePolicy } from "./policy.ts";
+import type { LandlockRuleset } from "./backends/landlock.ts";
+import type { FilePolicy, Policy } from "./policy/policy.ts";
 
 /** The command to be confined. */
 export interface ConfinedCommand {
@@ -19,67 +19,92 @@ export interface ConfinedCommand {
   readonly env: Readonly<Record<string, string>>;
   /** Absolute, and visible inside. */
   readonly cwd: string;
+  /** A descriptor that the program gets besides its input and output. */
+  readonly inherited?: InheritedDescriptor;
+}
+
+export interface InheritedDescriptor {
+  /** Ours; it stays ours. */
+  readonly descriptor: number;
+  /** The environment variable that tells the program its number there. */
+  readonly variable: string;
 }
 
 export interface LaunchPlan {
-  /** What is executed: an absolute path that no client had a say in, or a descriptor of this plan. */
+  /** What is executed: an absolute path that no client has a say in, or a descriptor of this plan. */
   readonly program: string;
   readonly argv: readonly string[];
-  /** For the program above, which may be a wrapper: the command's own environment may be inside `descriptors`. */
+  /** For the program above, which may be a wrapper. The command's own environment may be inside `descriptors`. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   readonly descriptors: readonly PlannedDescriptor[];
   /**
-   * Blocked when the program starts, by number. The launch stub unblocks them for the command; the wrapper around it,
-   * which is in the same process group, keeps running when they are sent to the group.
+   * Signals blocked when the program starts, by number. The launch stub unblocks them for the command. The wrapper
+   * around it is in the same process group, and keeps running when they are sent to the group.
    */
   readonly blockedSignals: readonly number[];
   /**
-   * What the child's mounts must come to. The stub waits after its report: it is to be let go on only once that has been
-   * found to be so. Without it the stub waits for nobody.
+   * What the child's mounts must look like. The stub waits after its report, and may go on only after that was checked.
+   * Without this the stub does not wait.
    */
   readonly view?: PlannedView;
 }
 
 /** One descriptor of the child: its number there, and what it must be. None is close-on-exec in the child. */
 export type PlannedDescriptor =
-  /** Readable from the start. In memory: the bytes may hold the command's environment. */
+  /** Readable from the start. In memory, because the bytes may hold the command's environment. */
   | { readonly fd: number; readonly type: "bytes"; readonly bytes: Uint8Array<ArrayBuffer> }
-  /** Opened with `O_PATH` and without following any link; a link anywhere on the way is a reason to plan again. */
+  /**
+   * Opened with `O_PATH` and without following any link. A link anywhere on the way means that the plan must be made
+   * again.
+   */
   | { readonly fd: number; readonly type: "path"; readonly path: string }
   /**
-   * One end of a pair of stream sockets. What arrives until its end is for `parseStubReport`. A descriptor that comes with
-   * it is the listener of the system call filter: whoever holds it answers the calls that the filter refuses.
+   * One end of a pair of stream sockets. The bytes until its end are for `parseStubReport`. A descriptor that comes
+   * with them is the listener of the system call filter: its holder answers the calls that the filter refuses.
    */
   | { readonly fd: number; readonly type: "report" }
   /**
-   * The write end of a pipe. What arrives until its end is for `parseFirstProcess`: bubblewrap itself may end a moment
-   * before what it confined does, and that process ends last of all inside.
+   * The write end of a pipe. The bytes until its end are for `parseFirstProcess`. bubblewrap may end a moment before
+   * the processes it confined; the first process inside ends last of all.
    */
   | { readonly fd: number; readonly type: "info" }
+  /** A copy of one that is open already, and stays open. */
+  | { readonly fd: number; readonly type: "given"; readonly descriptor: number }
   | { readonly fd: number; readonly type: "landlock"; readonly ruleset: LandlockRuleset };
 
-/** Mounts on top of the host's own, or of nothing. */
+/** Mounts on top of the host's, or of nothing. */
 export interface PlannedView {
   readonly base: FilePolicy["base"];
+  /** Whose `/dev` it has. */
+  readonly devices: "own" | "host";
   readonly mounts: readonly PlannedMount[];
 }
 
 export interface PlannedMount {
-  /** Free of links. */
+  /** Without links. */
   readonly path: string;
-  /** `itself`: the very thing that lies there on the host. `null`: the null device. `empty`: a thing of the sandbox's own. */
+  /** `itself`: exactly what the host has there. `null`: the null device. `empty`: something of the sandbox's own. */
   readonly shows: "itself" | "null" | "empty";
   readonly isWritable: boolean;
-  /** Whether the directory it lies in is the host's, too. */
+  /** Whether the directory it lies in is also the host's. */
   readonly isInHostDirectory: boolean;
-  /** Which thing was meant when the policy was made; null when any is right. */
+  /** The file or directory that was meant when the policy was made; null when any is right. */
   readonly id: string | null;
 }
 
+/** A plan, and what it needs on the host. */
+export interface PreparedLaunch {
+  readonly plan: LaunchPlan;
+  /** What the plan enforces; absent where nothing is confined. */
+  readonly policy?: Policy;
+  /** To be called once nothing inside runs any more, or when nothing was started. Harmless to call twice. */
+  release(): void;
+}
+
 /**
- * Everything the terminal or a client sends to a whole group. Not SIGCHLD, which the wrapper waits for, and not the
- * signals of its own faults.
+ * All signals that the terminal or a client sends to a whole group. Not SIGCHLD, which the wrapper waits for, and not
+ * the signals of its own faults.
  */
 export const WRAPPER_BLOCKED_SIGNALS: readonly number[] = [
   1, // HUP
@@ -94,7 +119,7 @@ export const WRAPPER_BLOCKED_SIGNALS: readonly number[] = [
   22, // TTOU
 ];
 
-/** What a confined file helper may see of the server's environment. */
+/** The server's environment variables that a confined file helper gets. */
 const HELPER_VARIABLES = ["PATH", "TMPDIR", "TMP", "TEMP"] as const;
 
 export function helperEnv(serverEnv: Readonly<Record<string, string>>): Record<string, string> {
@@ -102,4 +127,14 @@ export function helperEnv(serverEnv: Readonly<Record<string, string>>): Record<s
   return Object.fromEntries(
     entries.filter((entry): entry is readonly [typeof entry[0], string] => entry[1] !== undefined),
   );
+}
+
+/** A command's own descriptor under the next number that is free, and the variable that tells it. */
+export function planInherited(
+  { inherited }: ConfinedCommand,
+  fd: number,
+): { readonly descriptors: readonly PlannedDescriptor[]; readonly env: Readonly<Record<string, string>> } {
+  if (inherited === undefined) return { descriptors: [], env: {} };
+  const { descriptor, variable } = inherited;
+  return { descriptors: [{ fd, type: "given", descriptor }], env: { [variable]: String(fd) } };
 }

@@ -1,8 +1,8 @@
-/** What a probe has found, as it is told to clients and to people. */
+/** The findings of a probe, in the form that clients and people get. */
 
 import type { SandboxBackendReport, SandboxReport } from "../protocol/environment.ts";
-import type { BubblewrapTool } from "./bubblewrap.ts";
-import type { Availability } from "./bubblewrap_tool.ts";
+import type { BubblewrapTool } from "./backends/bubblewrap.ts";
+import type { Availability } from "./backends/bubblewrap_tool.ts";
 import type { SandboxDescription } from "./sandbox_service.ts";
 
 export function sandboxReport({ setting, bubblewrap, landlock }: SandboxDescription): SandboxReport {

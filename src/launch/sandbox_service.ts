@@ -1,64 +1,67 @@
 /**
- * What the server asks when a request carries a sandbox object: whether anything is confined, how, and whether this host
- * can do it. Made once; looks at the host when the first request needs it.
+ * What the server asks when a request carries a sandbox object: whether anything is confined, how, and whether this
+ * host can do it. Made once; examines the host when the first request needs it.
  *
- * Decides and starts nothing: the canary is run by the function it is given, plans are carried out by whoever asked. A
- * request that cannot be honoured as it stands is refused here, before anything has happened.
+ * Only decides: the canary is run by the function it is given, and plans are carried out by the caller. A request that
+ * cannot be enforced as it stands is refused here, before anything has happened.
+ *
+ * More than 300 lines: the questions of commands, files and watched programs share what was found out about the host.
  */
 
-import type { Clock } from "../clock.ts";
 import { internalError, invalidRequest } from "../errors.ts";
 import type { Logger } from "../log.ts";
-import { byteStringOf, fromByteString } from "../os/byte_string.ts";
-import { findProgram } from "../os/find_program.ts";
-import { landlockVersion } from "../os/landlock.ts";
-import { type Program, refuseNul } from "../os/program.ts";
+import { byteStringOf, fromByteString } from "../os/files/byte_string.ts";
+import { findProgram } from "../os/children/find_program.ts";
+import { ownUid } from "../os/own_uid.ts";
+import { type Program, refuseNul } from "../os/children/program.ts";
 import type { NativePath } from "../path_uri.ts";
 import type { Sandbox } from "../protocol/sandbox.ts";
-import { findBubblewrap } from "./bubblewrap_tool.ts";
-import { type Enforcement, type PreparedLaunch, prepareLaunch, visibleCommand, type WantedCommand } from "./confine.ts";
-import { deniedNames, type IsDenied } from "./denied_names.ts";
-import { DenoHostTree } from "./deno_host_tree.ts";
-import { DenoToolHost } from "./deno_tool_host.ts";
-import { scanGlobs } from "./glob_scan.ts";
-import type { HostTree } from "./host_tree.ts";
-import type { ConfinedCommand, LaunchPlan } from "./launch_plan.ts";
-import { OsHostTree } from "./os_host_tree.ts";
-import { accessTo, type FilePolicy, type Policy, refuseUnmanagedNetwork } from "./policy.ts";
-import { RealPlaceholderFiles } from "./placeholder_files.ts";
-import { type LeftoverList, PathAppearedError } from "./placeholders.ts";
-import { type EntryContext, type RequestedFiles, type RequestedPolicy, requestedPolicy } from "./policy_entries.ts";
-import { resolveFiles } from "./policy_resolve.ts";
-import { RememberedTree } from "./remembered_tree.ts";
-import { type CanaryHost, runCanary } from "./sandbox_canary.ts";
-import { type SandboxFacts, SandboxProbe, type SandboxSetting } from "./sandbox_probe.ts";
+import { createProbe, type HostProbeOptions } from "./backends/host_probe.ts";
+import { type Enforcement, prepareLaunch, visibleCommand, type WantedCommand } from "./confine.ts";
+import { type IsDenied, watchDenials } from "./policy/watch_denials.ts";
+import { DenoHostTree } from "./policy/deno_host_tree.ts";
+import { scanGlobs } from "./policy/glob_scan.ts";
+import type { HostTree } from "./policy/host_tree.ts";
+import { planStub } from "./backends/landlock.ts";
+import { HostKernelMounts, NO_KERNEL_MOUNTS } from "./kernel_mounts.ts";
+import type { ConfinedCommand, InheritedDescriptor, PreparedLaunch } from "./launch_plan.ts";
+import { OsHostTree } from "./policy/os_host_tree.ts";
+import { accessTo, type FilePolicy, type Policy, refuseUnmanagedNetwork } from "./policy/policy.ts";
+import { RealPlaceholderFiles } from "./policy/placeholder_files.ts";
+import { type LeftoverList, PathAppearedError } from "./policy/placeholders.ts";
+import {
+  type EntryContext,
+  type RequestedFiles,
+  type RequestedPolicy,
+  requestedPolicy,
+} from "./policy/policy_entries.ts";
+import { resolveFiles } from "./policy/policy_resolve.ts";
+import { RememberedTree } from "./policy/remembered_tree.ts";
+import { sandboxObstacle } from "./sandbox_obstacle.ts";
+import type { SandboxFacts, SandboxProbe, SandboxSetting } from "./backends/sandbox_probe.ts";
 
-export interface SandboxServiceOptions {
-  readonly setting: SandboxSetting;
-  readonly serverEnv: Readonly<Record<string, string>>;
+export interface SandboxServiceOptions extends HostProbeOptions {
   readonly log: Logger;
-  /** Carries a plan out and waits for its end. */
-  readonly launch: CanaryHost["launch"];
-  /** The operator's own bubblewrap. */
-  readonly bubblewrapPath?: string;
-  readonly clock?: Clock;
 }
 
 /** A command as a request wants it. */
 export interface CommandRequest extends Program {
   readonly cwd: NativePath;
-  /** The command may reach the network through a proxy only, whatever the sandbox object says. */
+  /** The command may reach the network only through a proxy, whatever the sandbox object says. */
   readonly enforceManagedNetwork: boolean;
+  /**
+   * Whether every program it starts is decided by whoever carries out the plan. Then there is a plan even where nothing
+   * is confined.
+   */
+  readonly asksBeforeExec?: boolean;
+  readonly inherited?: InheritedDescriptor;
 }
 
 export interface CommandConfinement {
+  /** Files are confined by something else (`external`), and only the network here. */
+  readonly leavesFilesToOthers: boolean;
   /** How to start the command, for the disk as it is now. */
-  prepare(leftovers?: LeftoverList): Promise<ConfinedLaunch>;
-}
-
-/** A plan, and on the host what it needs. */
-export interface ConfinedLaunch extends PreparedLaunch {
-  readonly plan: LaunchPlan;
+  prepare(leftovers?: LeftoverList): Promise<PreparedLaunch>;
 }
 
 /** How this server confines, for the log and for people. */
@@ -66,62 +69,117 @@ export interface SandboxDescription extends SandboxFacts {
   readonly setting: SandboxSetting;
 }
 
-/** Something comes into existence between two looks only if somebody makes it in that millisecond. */
+/** A path can appear between two looks only if a program creates it in that millisecond. */
 const MAX_ATTEMPTS = 5;
 
 /** More than one client alternates between. */
 const MAX_REMEMBERED_POLICIES = 64;
 
+/** What a sandbox object asks for files. */
+interface FileRequest {
+  readonly files: "unrestricted" | RequestedFiles;
+  readonly needs: readonly string[];
+  /** Equal for all objects that ask for the same without patterns. */
+  readonly key: string;
+}
+
 export class SandboxService {
   readonly #options: SandboxServiceOptions;
   readonly #probe: SandboxProbe;
-  readonly #tree = Deno.build.os === "linux" ? new OsHostTree() : new DenoHostTree();
+  readonly #kernelMounts = Deno.build.os === "linux" ? new HostKernelMounts() : NO_KERNEL_MOUNTS;
+  readonly #tree = Deno.build.os === "linux" ? new OsHostTree(this.#kernelMounts) : new DenoHostTree();
   readonly #placeholders = new RealPlaceholderFiles();
-  readonly #isRoot = Deno.uid() === 0;
-  /** What was made of the latest requests for file operations, for as long as the disk agrees. Oldest first. */
+  /** Why every sandbox is refused; null when some are possible. */
+  readonly obstacle = sandboxObstacle();
+  readonly #isRoot = ownUid() === 0;
+  /** Policies made for the latest file operations, valid while the disk stays the same. Oldest first. */
   readonly #filePolicies = new Map<string, { readonly tree: RememberedTree; readonly policy: FilePolicy }>();
-  readonly #reported = new Set<Enforcement["type"] | "refused">();
+  readonly #fileRequests = new WeakMap<Sandbox, FileRequest>();
+  readonly #reported = new Set<Enforcement["type"] | "network" | "refused">();
 
   constructor(options: SandboxServiceOptions) {
     this.#options = options;
-    this.#probe = createProbe(options, this.#tree, this.#isRoot);
+    this.#probe = createProbe(options, { tree: this.#tree, isRoot: this.#isRoot, kernelMounts: this.#kernelMounts });
   }
 
-  /** How a command is confined; null when the object confines nothing. Refuses what it can tell at once. */
+  /** How a command is confined; null when the object confines nothing. Refuses at once what it can. */
   confineCommand(sandbox: Sandbox, command: CommandRequest): CommandConfinement | null {
     const requested = requestedPolicy(sandbox, entryContext(command.env.TMPDIR));
     if (command.enforceManagedNetwork) refuseUnmanagedNetwork({ ...requested, files: "unrestricted" });
-    if (requested.files === "unrestricted" && requested.network === "enabled") return null;
+    if (requested.files === "unrestricted" && requested.network === "enabled") {
+      return command.asksBeforeExec === true ? this.planCommand(command) : null;
+    }
+    this.#mustBePossible();
     // Before anything is made of them: arguments of wrappers are separated by NUL.
     refuseNul(command);
-    return { prepare: (leftovers) => this.#prepareCommand(requested, command, leftovers) };
+    return {
+      leavesFilesToOthers: sandbox.permissions.type === "external",
+      prepare: (leftovers) => this.#prepareCommand(requested, command, leftovers),
+    };
+  }
+
+  /** A command that is not confined, but asks before it starts a program, or has a descriptor of its own. */
+  planCommand(command: CommandRequest): CommandConfinement {
+    this.#mustBePossible();
+    refuseNul(command);
+    const prepare = (): Promise<PreparedLaunch> => {
+      const visible = visibleCommand(wantedCommand(command), { files: "unrestricted", network: "enabled" }, this.#tree);
+      const options = { architecture: Deno.build.arch, network: "enabled", isRoot: this.#isRoot } as const;
+      const { asksBeforeExec = false } = command;
+      const plan = planStub(visible, { ...options, asksBeforeExec, ruleset: null });
+      return Promise.resolve({ plan, release: () => {} });
+    };
+    return { leavesFilesToOthers: true, prepare };
   }
 
   /**
-   * What file operations may do. `unrestricted`: no more confined than without a sandbox object. What the program that
-   * does them needs to run (`needs`, paths free of links) can be read under the policy, besides what the client granted.
+   * What file operations may do. `unrestricted`: as without a sandbox object. Besides what the client granted, the
+   * policy makes readable what the helper program needs to run (`needs`, paths without links).
+   *
+   * Rejects when the policy cannot be enforced here, even for operations that would not need a helper.
    */
   async filePolicy(sandbox: Sandbox, needs: readonly string[]): Promise<"unrestricted" | FilePolicy> {
-    const requested = requestedPolicy(sandbox, entryContext(this.#options.serverEnv.TMPDIR));
-    if (requested.files === "unrestricted") return "unrestricted";
-    const { entries, globs } = requested.files;
-    // What a pattern matches is only found by looking through everything again.
-    if (globs.length > 0) return await this.#filePolicy(requested.files, needs, new RememberedTree(this.#tree));
-    const key = JSON.stringify([entries, needs]);
+    const { files, key } = this.#requestedFiles(sandbox, needs);
+    if (files === "unrestricted") return "unrestricted";
+    this.#mustBePossible();
+    // Matches of a pattern can only be found by looking through everything again.
+    if (files.globs.length > 0) return await this.#enforceableFilePolicy(files, needs, new RememberedTree(this.#tree));
     const known = this.#filePolicies.get(key);
+    // What could be enforced once can be enforced again: only successes are remembered.
     if (known !== undefined && known.tree.isStillSo) return known.policy;
     const tree = new RememberedTree(this.#tree);
-    const policy = await this.#filePolicy(requested.files, needs, tree);
+    const policy = await this.#enforceableFilePolicy(files, needs, tree);
     this.#filePolicies.delete(key);
     this.#filePolicies.set(key, { tree, policy });
     if (this.#filePolicies.size > MAX_REMEMBERED_POLICIES) this.#filePolicies.delete(oldestKey(this.#filePolicies)!);
     return policy;
   }
 
-  /** What a sandbox object denies by name, be it there or not; null when nothing. */
-  deniedNames(sandbox: Sandbox): IsDenied | null {
+  /** What an object asks for depends only on the object, and the same one comes with many requests. */
+  #requestedFiles(sandbox: Sandbox, needs: readonly string[]): FileRequest {
+    const known = this.#fileRequests.get(sandbox);
+    if (known?.needs === needs) return known;
     const { files } = requestedPolicy(sandbox, entryContext(this.#options.serverEnv.TMPDIR));
-    return files === "unrestricted" ? null : deniedNames(files, this.#tree);
+    const key = files === "unrestricted" ? "" : JSON.stringify([files.entries, needs]);
+    const request = { files, needs, key };
+    this.#fileRequests.set(sandbox, request);
+    return request;
+  }
+
+  /** What a sandbox object denies by name, whether it exists or not; null when nothing. */
+  watchDenials(sandbox: Sandbox): IsDenied | null {
+    const { files } = requestedPolicy(sandbox, entryContext(this.#options.serverEnv.TMPDIR));
+    return files === "unrestricted" ? null : watchDenials(files, this.#tree);
+  }
+
+  async #enforceableFilePolicy(
+    requested: RequestedFiles,
+    needs: readonly string[],
+    tree: HostTree,
+  ): Promise<FilePolicy> {
+    const files = await this.#filePolicy(requested, needs, tree);
+    await this.#choose({ files, network: "restricted" });
+    return files;
   }
 
   async #filePolicy(requested: RequestedFiles, needs: readonly string[], tree: HostTree): Promise<FilePolicy> {
@@ -136,32 +194,36 @@ export class SandboxService {
     return await this.#resolveFiles({ ...requested, entries }, tree);
   }
 
-  /** A launch of a program of our own, without network. Rejects when the policy cannot be enforced. */
-  async prepareOwn(command: ConfinedCommand, files: FilePolicy, leftovers?: LeftoverList): Promise<ConfinedLaunch> {
+  /** A launch of our own program, without network. Rejects when the policy cannot be enforced. */
+  async prepareOwn(command: ConfinedCommand, files: FilePolicy, leftovers?: LeftoverList): Promise<PreparedLaunch> {
     return await this.#prepare(command, { files, network: "restricted" }, { leftovers, reportsDenials: false });
   }
 
-  /** What a sandbox object would be enforced with for a command, without preparing anything. Rejects as that would. */
+  /** What would enforce a sandbox object for a command, without preparing anything. Rejects in the same cases. */
   async outlook(sandbox: Sandbox, tmpdir?: string): Promise<Enforcement["type"]> {
     const policy = await this.#resolve(requestedPolicy(sandbox, entryContext(tmpdir)));
     return (await this.#probe.choose(policy)).type;
   }
 
-  /** Looks at everything this host offers. */
+  /** Examines everything this host offers. */
   async describe(): Promise<SandboxDescription> {
-    return { setting: this.#options.setting, ...await this.#probe.facts() };
+    const { setting } = this.#options;
+    if (this.obstacle === null) return { setting, ...await this.#probe.facts() };
+    const unavailable = { isAvailable: false, reason: this.obstacle } as const;
+    return { setting, bubblewrap: unavailable, landlock: unavailable };
   }
 
   async #prepareCommand(
     requested: RequestedPolicy,
     command: CommandRequest,
     leftovers: LeftoverList | undefined,
-  ): Promise<ConfinedLaunch> {
+  ): Promise<PreparedLaunch> {
     for (let attempt = 1;; attempt++) {
       const policy = await this.#resolve(requested);
       try {
         const visible = visibleCommand(wantedCommand(command), policy, this.#tree);
-        return await this.#prepare(visible, policy, { leftovers, reportsDenials: true });
+        const { asksBeforeExec = false } = command;
+        return await this.#prepare(visible, policy, { leftovers, reportsDenials: true, asksBeforeExec });
       } catch (error) {
         if (!(error instanceof PathAppearedError) || attempt === MAX_ATTEMPTS) throw error;
       }
@@ -171,18 +233,19 @@ export class SandboxService {
   async #prepare(
     command: ConfinedCommand,
     policy: Policy,
-    options: { leftovers: LeftoverList | undefined; reportsDenials: boolean },
-  ): Promise<ConfinedLaunch> {
+    options: { leftovers: LeftoverList | undefined; reportsDenials: boolean; asksBeforeExec?: boolean },
+  ): Promise<PreparedLaunch> {
     const enforcement = await this.#choose(policy);
-    const { plan, release } = prepareLaunch(command, policy, {
+    const launch = prepareLaunch(command, policy, {
       enforcement,
       architecture: Deno.build.arch,
       isRoot: this.#isRoot,
       placeholders: this.#placeholders,
+      kernelMounts: this.#kernelMounts,
       ...options,
     });
-    if (plan === null) throw new Error("what was to be confined is not");
-    return { plan, release };
+    if (launch === null) throw new Error("a command that must be confined has no launch plan");
+    return launch;
   }
 
   async #resolve({ files, network }: RequestedPolicy): Promise<Policy> {
@@ -199,31 +262,44 @@ export class SandboxService {
   async #choose(policy: Policy): Promise<Enforcement> {
     try {
       const enforcement = await this.#probe.choose(policy);
-      await this.#report(enforcement);
+      await this.#report(enforcement, policy);
       return enforcement;
     } catch (error) {
-      if (!this.#reported.has("refused")) {
-        this.#options.log.warn("a sandbox was refused", { reason: error instanceof Error ? error.message : "" });
-      }
-      this.#reported.add("refused");
+      this.#reportRefusal(error);
       throw error;
     }
   }
 
-  /** Once for each way: which it is, and why it is not the better one. */
-  async #report(enforcement: Enforcement): Promise<void> {
-    if (this.#reported.has(enforcement.type)) return;
-    this.#reported.add(enforcement.type);
+  #mustBePossible(): void {
+    if (this.obstacle === null) return;
+    const error = invalidRequest(`Cannot enforce the sandbox: ${this.obstacle}`);
+    this.#reportRefusal(error);
+    throw error;
+  }
+
+  #reportRefusal(error: unknown): void {
+    if (this.#reported.has("refused")) return;
+    this.#reported.add("refused");
+    this.#options.log.warn("a sandbox was refused", { reason: error instanceof Error ? error.message : "" });
+  }
+
+  /** Logged once for each backend: which it is, and why it is not the better one. */
+  async #report(enforcement: Enforcement, { files }: Policy): Promise<void> {
+    const way = files === "unrestricted" ? "network" : enforcement.type;
+    if (this.#reported.has(way)) return;
+    this.#reported.add(way);
     const { log, setting } = this.#options;
-    if (enforcement.type === "bubblewrap") {
+    if (way === "network") {
+      log.info("making a sandbox that confines the network but no files", { backend: enforcement.type });
+    } else if (enforcement.type === "bubblewrap") {
       const { path, version } = enforcement.tool;
       log.info("sandboxes are made with bubblewrap", { path, version });
     } else if (enforcement.type === "landlock") {
       const { bubblewrap, landlock } = await this.#probe.facts();
       const version = landlock.isAvailable ? landlock.value : null;
       const reason = setting === "landlock" ? "chosen" : bubblewrap.isAvailable ? "" : bubblewrap.reason;
-      log.warn("sandboxes are made with Landlock, which most policies cannot be expressed with", { version, reason });
-    } else if (enforcement.type === "seccomp") log.info("only the network is confined, with the system call filter");
+      log.warn("sandboxes are made with Landlock, which cannot express most policies", { version, reason });
+    }
   }
 }
 
@@ -232,51 +308,17 @@ function oldestKey<Key>(map: ReadonlyMap<Key, unknown>): Key | undefined {
   return undefined;
 }
 
-function createProbe(options: SandboxServiceOptions, tree: DenoHostTree, isRoot: boolean): SandboxProbe {
-  const { setting, serverEnv, bubblewrapPath, clock } = options;
-  const canaryHost: CanaryHost = {
-    architecture: Deno.build.arch,
-    isRoot,
-    tree,
-    makeDirectory: async () => await Deno.realPath(await Deno.makeTempDir({ prefix: "exec-server-canary-" })),
-    removeDirectory: (path) => Deno.remove(path, { recursive: true }),
-    makeEmptyDirectory: (path) => Deno.mkdir(path),
-    placeholders: new RealPlaceholderFiles(),
-    launch: options.launch,
-  };
-  return new SandboxProbe({
-    setting,
-    ...(clock === undefined ? {} : { clock }),
-    host: {
-      platform: Deno.build.os === "linux" || Deno.build.os === "darwin" ? Deno.build.os : "other",
-      findBubblewrap: () =>
-        findBubblewrap(new DenoToolHost(), {
-          searchPath: serverEnv.PATH ?? "",
-          ...(bubblewrapPath === undefined ? {} : { chosenPath: bubblewrapPath }),
-        }),
-      landlockAbi: () => {
-        const version = landlockVersion();
-        return version > 0
-          ? { isAvailable: true, value: version }
-          : { isAvailable: false, reason: "this kernel has no Landlock", problem: "missing" };
-      },
-      listTopLevel: () =>
-        [...Deno.readDirSync("/")].filter(({ isSymlink }) => !isSymlink).map(({ name }) => `/${name}`),
-      canary: (enforcement) => runCanary(enforcement, canaryHost),
-    },
-  });
-}
-
 function entryContext(tmpdir: string | undefined): EntryContext {
-  return { tmpdir: tmpdir ?? null, platform: Deno.build.os === "darwin" ? "darwin" : "linux" };
+  return { tmpdir: tmpdir ?? null };
 }
 
-function wantedCommand({ argv, arg0, cwd, env }: CommandRequest): WantedCommand {
+function wantedCommand({ argv, arg0, cwd, env, inherited }: CommandRequest): WantedCommand {
   if (typeof cwd !== "string") throw internalError("Cannot start process in its sandbox: its directory is not UTF-8");
   const candidates = findProgram({ argv, cwd, env }).map((path) => {
     const text = fromByteString(byteStringOf(path));
     if (typeof text !== "string") throw internalError("Cannot start process in its sandbox: its path is not UTF-8");
     return text.startsWith("/") ? text : `${cwd}/${text}`;
   });
-  return { candidates, argv: [arg0 ?? argv[0]!, ...argv.slice(1)], env, cwd };
+  const own = inherited === undefined ? {} : { inherited };
+  return { candidates, argv: [arg0 ?? argv[0]!, ...argv.slice(1)], env, cwd, ...own };
 }

@@ -1,13 +1,13 @@
 /**
- * File descriptors: the few calls on them that every other module here needs.
+ * File descriptors: the few calls that every other module here needs.
  *
- * All descriptors made here are close-on-exec, so none reaches a child by accident, whoever starts it. A descriptor is
- * a plain number owned by whoever received it; nobody here remembers any.
+ * All descriptors made here are close-on-exec, so none reaches a child by accident. A descriptor is a plain number,
+ * owned by the caller.
  */
 
-import { internalError } from "../errors.ts";
+import { DomainError, internalError } from "../errors.ts";
 import { describeErrno } from "./errno.ts";
-import { allocate, type CBuffer, cString, lastErrno, libc } from "./libc.ts";
+import { allocate, type CBuffer, cString, lastErrno, libc, libcFunctions } from "./libc.ts";
 
 // Values shared by x86-64 and arm64. O_DIRECTORY, O_NOFOLLOW and O_DIRECT are not, and are not used.
 export const O_RDONLY = 0;
@@ -22,9 +22,23 @@ const F_DUPFD_CLOEXEC = 1030;
 const F_SETPIPE_SZ = 1031;
 const FD_CLOEXEC = 1;
 
-/** An expected failure of the operating system, told in its own words. */
+/** Borrowed buffers, as in `libc.ts`. */
+export const descriptorFunctions = libcFunctions({
+  write: { parameters: ["i32", "buffer", "usize"], result: "i32" },
+  /** Fills two i32: read end, write end. Both are the caller's. */
+  pipe2: { parameters: ["buffer", "i32"], result: "i32" },
+  ioctl: { parameters: ["i32", "usize", "buffer"], result: "i32" },
+  shutdown: { parameters: ["i32", "i32"], result: "i32" },
+});
+
+/** An expected failure of the operating system, in its own words. */
 export function failure(errno: number): Error {
   return internalError(describeErrno(errno));
+}
+
+/** The same, with a detail for the log. */
+export function detailedFailure(errno: number, detail: string): Error {
+  return new DomainError("internal", describeErrno(errno), { detail });
 }
 
 export interface Pipe {
@@ -34,13 +48,13 @@ export interface Pipe {
 
 export function openPipe(): Pipe {
   const ends = allocate(8);
-  if (libc().pipe2(ends, O_CLOEXEC) !== 0) throw failure(lastErrno());
+  if (descriptorFunctions().pipe2(ends, O_CLOEXEC) !== 0) throw failure(lastErrno());
   const view = new DataView(ends.buffer);
   return { readEnd: view.getInt32(0, true), writeEnd: view.getInt32(4, true) };
 }
 
-/** Opens without following any policy of ours; -1 when that is not possible. */
-export function openPath(path: string | Uint8Array, flags: number): number {
+/** Opens without any policy of ours; -1 when that is not possible. */
+export function openDescriptor(path: string | Uint8Array, flags: number): number {
   return libc().open(cString(path), flags | O_CLOEXEC, 0);
 }
 
@@ -51,19 +65,26 @@ export function duplicate(fd: number): number {
   return copy;
 }
 
+/** The same with a number of at least `lowest`. */
+export function raiseDescriptor(fd: number, lowest: number): number {
+  const copy = libc().fcntl(fd, F_DUPFD_CLOEXEC, lowest);
+  if (copy < 0) throw failure(lastErrno());
+  return copy;
+}
+
 /** From now on reads and writes through this open file return instead of waiting. */
 export function setNonblocking(fd: number): void {
   // Pipe ends carry no other status flag that could be lost by setting instead of adding.
   if (libc().fcntl(fd, F_SETFL, O_NONBLOCK) !== 0) throw failure(lastErrno());
 }
 
-/** Lets a pipe hold more. A wish: the user's pipes together have a limit, and what is no pipe has no size. */
+/** Lets a pipe hold more. Only a wish: the pipes of a user share a limit, and what is not a pipe has no size. */
 export function setPipeCapacity(fd: number, bytes: number): void {
   libc().fcntl(fd, F_SETPIPE_SZ, bytes);
 }
 
 export function setCloseOnExec(fd: number): void {
-  // Fails only for a descriptor that is already closed, which is as good.
+  // Fails only for a descriptor that is already closed, which is fine.
   libc().fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
@@ -76,17 +97,22 @@ const FIONREAD = 0x541bn;
 const countBytes = allocate(4);
 const countView = new DataView(countBytes.buffer);
 
-/** Bytes that could be read this moment; 0 also where that cannot be told. Unlike a read it never makes us wait. */
+/** Bytes that could be read now; 0 also where that is not known. Unlike a read it never waits. */
 export function readableBytes(fd: number): number {
-  return libc().ioctl(fd, FIONREAD, countBytes) === 0 ? countView.getInt32(0, true) : 0;
+  return descriptorFunctions().ioctl(fd, FIONREAD, countBytes) === 0 ? countView.getInt32(0, true) : 0;
 }
 
 /** Bytes the kernel took; negative when it takes none now or never will. */
 export function writeFrom(fd: number, bytes: CBuffer): number {
-  return libc().write(fd, bytes, BigInt(bytes.length));
+  return descriptorFunctions().write(fd, bytes, BigInt(bytes.length));
 }
 
-/** Linux frees the number even when it reports an error, so there is nothing to check and nothing to repeat. */
+/** Linux frees the number even when it reports an error, so there is nothing to check or repeat. */
 export function closeDescriptor(fd: number): void {
   libc().close(fd);
+}
+
+/** Ends one or both directions of a connection, while the descriptor stays its owner's. */
+export function shutDownSocket(fd: number, how: number): boolean {
+  return descriptorFunctions().shutdown(fd, how) === 0;
 }

@@ -8,14 +8,14 @@
 /** The numbers this program decides by. Everything else is only ever shown. */
 export const EPERM = 1;
 export const ENOENT = 2;
-export const ESRCH = 3;
 export const EINTR = 4;
 export const EIO = 5;
 export const ENXIO = 6;
-export const E2BIG = 7;
-export const ECHILD = 10;
+export const ENOEXEC = 8;
+export const EBADF = 9;
 export const EAGAIN = 11;
 export const EACCES = 13;
+export const EFAULT = 14;
 export const EBUSY = 16;
 export const EEXIST = 17;
 export const EXDEV = 18;

@@ -1,15 +1,21 @@
 /**
- * The C library: every function of it that this program calls, loaded on first use and kept for good.
+ * The C library: the functions that a server needs before it has answered its first client, loaded on first use and kept
+ * for good, and how other modules load theirs.
  *
- * Owns the symbol table and the two ways to read memory that is not ours. Promises numbers where a number is enough:
- * results are declared `i32`, because `isize` always becomes a BigInt. What the functions mean together is left to the
- * modules beside this one.
+ * Loading is not free: for every function that is called on this thread the runtime compiles a piece of machine code,
+ * which takes 0.1 to 0.25 ms. So functions that come later, or with one kind of work only, are in tables of the modules
+ * that call them (`libcFunctions`).
  *
- * `epoll_wait` and `posix_spawn` run on threads of the runtime's blocking pool. For such a call the runtime does not
+ * Owns the two ways to read memory that is not ours. Promises numbers where a number is enough: results are declared
+ * `i32`, because `isize` always becomes a BigInt. What the functions mean together is left to the modules beside this
+ * one.
+ *
+ * Functions declared `nonblocking` run on threads of the runtime's blocking pool. For such a call the runtime does not
  * keep the buffers alive by itself (a compiled program was seen to corrupt them): make it inside `whilePinned`.
  */
 
 import { internalError } from "../errors.ts";
+import { LIBC_PATHS } from "./libc_access.ts";
 
 /**
  * A C structure or string of ours. Always backed by its own ArrayBuffer: small arrays may otherwise live on the moving
@@ -27,24 +33,11 @@ const SYMBOLS = {
   open: { parameters: ["buffer", "i32", "u32"], result: "i32" },
   close: { parameters: ["i32"], result: "i32" },
   read: { parameters: ["i32", "buffer", "usize"], result: "i32" },
-  write: { parameters: ["i32", "buffer", "usize"], result: "i32" },
-  /** Fills two i32: read end, write end. Both are the caller's. */
-  pipe2: { parameters: ["buffer", "i32"], result: "i32" },
-  /** Fills two i32, both the caller's. */
-  socketpair: { parameters: ["i32", "i32", "i32", "buffer"], result: "i32" },
-  /** The message's header points to further buffers. Descriptors that come with it are the caller's. */
-  recvmsg: { parameters: ["i32", "buffer", "i32"], result: "i32" },
   fcntl: { parameters: ["i32", "i32", "i32"], result: "i32" },
-  ioctl: { parameters: ["i32", "usize", "buffer"], result: "i32" },
-  /** Raw directory records, as many whole ones as fit. */
-  getdents64: { parameters: ["i32", "buffer", "usize"], result: "i32" },
   /** Not terminated; the length is returned. */
   readlink: { parameters: ["buffer", "buffer", "usize"], result: "i32" },
-  /** 0 when the effective user may do this to the path. */
-  euidaccess: { parameters: ["buffer", "i32"], result: "i32" },
 
   // Readiness.
-  poll: { parameters: ["buffer", "usize", "i32"], result: "i32" },
   epoll_create1: { parameters: ["i32"], result: "i32" },
   /** The event is copied by the kernel. */
   epoll_ctl: { parameters: ["i32", "i32", "i32", "buffer"], result: "i32" },
@@ -66,64 +59,13 @@ const SYMBOLS = {
 
   // Sockets. Accepted ones are the caller's.
   accept4: { parameters: ["i32", "usize", "usize", "i32"], result: "i32" },
-  recv: { parameters: ["i32", "buffer", "usize", "i32"], result: "i32" },
   send: { parameters: ["i32", "buffer", "usize", "i32"], result: "i32" },
-  shutdown: { parameters: ["i32", "i32"], result: "i32" },
   setsockopt: { parameters: ["i32", "i32", "i32", "buffer", "u32"], result: "i32" },
   getsockopt: { parameters: ["i32", "i32", "i32", "buffer", "buffer"], result: "i32" },
   getpeername: { parameters: ["i32", "buffer", "buffer"], result: "i32" },
 
-  // Terminals. The descriptor from posix_openpt is the caller's; the name is written into the caller's buffer.
-  posix_openpt: { parameters: ["i32"], result: "i32" },
-  grantpt: { parameters: ["i32"], result: "i32" },
-  unlockpt: { parameters: ["i32"], result: "i32" },
-  ptsname_r: { parameters: ["i32", "buffer", "usize"], result: "i32" },
-
-  // Starting children. These return an error number instead of setting errno. Paths given to file actions are copied;
-  // the actions themselves hold memory of the C library until destroyed.
-  /** On another thread: all six buffers, and what they point to, belong to the call until its promise resolves. */
-  posix_spawn: {
-    parameters: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
-    result: "i32",
-    nonblocking: true,
-  },
-  /**
-   * On this thread, which waits until the child has called exec. For a child that is to die with its parent: to the
-   * kernel the parent is the thread, and threads of the pool end when they have been idle for a while.
-   */
-  posixSpawnHere: {
-    name: "posix_spawn",
-    parameters: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
-    result: "i32",
-  },
-  posix_spawn_file_actions_init: { parameters: ["buffer"], result: "i32" },
-  posix_spawn_file_actions_destroy: { parameters: ["buffer"], result: "i32" },
-  posix_spawn_file_actions_addopen: { parameters: ["buffer", "i32", "buffer", "i32", "u32"], result: "i32" },
-  posix_spawn_file_actions_adddup2: { parameters: ["buffer", "i32", "i32"], result: "i32" },
-  posix_spawn_file_actions_addchdir_np: { parameters: ["buffer", "buffer"], result: "i32" },
-  /** glibc 2.34. Without it `spawn.ts` marks our own descriptors instead. */
-  posix_spawn_file_actions_addclosefrom_np: { parameters: ["buffer", "i32"], result: "i32", optional: true },
-  posix_spawnattr_init: { parameters: ["buffer"], result: "i32" },
-  posix_spawnattr_setflags: { parameters: ["buffer", "i16"], result: "i32" },
-  posix_spawnattr_setsigdefault: { parameters: ["buffer", "buffer"], result: "i32" },
-  posix_spawnattr_setsigmask: { parameters: ["buffer", "buffer"], result: "i32" },
-  sigfillset: { parameters: ["buffer"], result: "i32" },
-  sigaction: { parameters: ["i32", "buffer", "buffer"], result: "i32" },
-
-  // Following and ending children.
-  waitid: { parameters: ["i32", "u32", "buffer", "i32"], result: "i32" },
-  kill: { parameters: ["i32", "i32"], result: "i32" },
-  prctl: { parameters: ["i32", "usize", "usize", "usize", "usize"], result: "i32" },
+  // Limits, and calls that have no name here.
   prlimit64: { parameters: ["i32", "i32", "buffer", "buffer"], result: "i32" },
-  /**
-   * On another thread: it waits if the memory has to be fetched from a file first. Both lists of areas, and ours of those
-   * areas, belong to the call until its promise resolves.
-   */
-  process_vm_readv: {
-    parameters: ["i32", "buffer", "usize", "buffer", "usize", "usize"],
-    result: "i32",
-    nonblocking: true,
-  },
   /** For calls younger than the C library: pidfd_open, pidfd_send_signal. The first argument is the number. */
   syscall: { parameters: ["isize", "isize", "isize", "isize", "isize"], result: "i32" },
 
@@ -135,37 +77,36 @@ const SYMBOLS = {
   __errno_location: { parameters: [], result: "usize" },
 } as const satisfies Deno.ForeignLibraryInterface;
 
-/**
- * Tried in order. A permission for all libraries takes the bare name; one scoped to a file compares the exact path, and
- * these are where distributions put it.
- */
-const CANDIDATES: readonly string[] = [
-  "libc.so.6",
-  ...(Deno.build.arch === "aarch64" ? ["/lib/aarch64-linux-gnu/libc.so.6"] : ["/lib/x86_64-linux-gnu/libc.so.6"]),
-  "/lib64/libc.so.6",
-  "/usr/lib/libc.so.6",
-];
-
 export type Libc = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
 
 let loaded: Libc | undefined;
 
-/** The C library's functions; loads them on the first call. */
+/** The functions above; loads them on the first call. */
 export function libc(): Libc {
-  return loaded ??= load();
+  return loaded ??= loadFromLibc(SYMBOLS);
 }
 
-function load(): Libc {
-  return loadFromLibc(SYMBOLS);
+/** Further functions, for a module with a table of its own: loaded by the first call of what is returned. */
+export function libcFunctions<const Symbols extends Deno.ForeignLibraryInterface>(
+  symbols: Symbols,
+): () => Deno.DynamicLibrary<Symbols>["symbols"] {
+  let loaded: Deno.DynamicLibrary<Symbols>["symbols"] | undefined;
+  return () => {
+    if (loaded === undefined) {
+      libc(); // Reading errno after a call must not have to load anything in between.
+      loaded = loadFromLibc(symbols);
+    }
+    return loaded;
+  };
 }
 
-/** Functions of the C library, for a module with a table of its own. Throws where there is none to be had. */
+/** Loads functions now. Throws where there are none to be had. */
 export function loadFromLibc<Symbols extends Deno.ForeignLibraryInterface>(
   symbols: Symbols,
 ): Deno.DynamicLibrary<Symbols>["symbols"] {
   if (Deno.build.os !== "linux") throw internalError(`Cannot load the C library: unsupported system ${Deno.build.os}`);
   let failure: unknown;
-  for (const path of CANDIDATES) {
+  for (const path of LIBC_PATHS) {
     try {
       return Deno.dlopen(path, symbols).symbols;
     } catch (error) {
@@ -228,8 +169,8 @@ export function cString(text: string | Uint8Array): CBuffer {
  * A NULL-terminated `char *[]` of strings without NUL. Pointers and strings share one buffer: the collector does not
  * see pointers, so memory reachable through them alone could be freed before the call that follows them.
  */
-export function cStringArray(texts: readonly string[]): CBuffer {
-  const parts = texts.map((text) => encoder.encode(text));
+export function cStringArray(texts: readonly (string | Uint8Array)[]): CBuffer {
+  const parts = texts.map((text) => typeof text === "string" ? encoder.encode(text) : text);
   const pointerBytes = (parts.length + 1) * 8;
   const array = allocate(parts.reduce((sum, part) => sum + part.length + 1, pointerBytes));
   const view = new DataView(array.buffer);

@@ -1,7 +1,8 @@
-/** The backend of this platform, loaded with the first process: start-up does not pay for it. */
+/** The backend of this platform, loaded with the first process, so that start-up does not pay for it. */
 
 import type { Logger } from "../log.ts";
-import type { EndReport, ProcessBackend, ProcessObserver, SpawnedProcess, SpawnRequest } from "./backend.ts";
+import { whyNoLibc } from "../os/libc_access.ts";
+import type { EndReport, ProcessBackend, ProcessUsage, SpawnedProcess, SpawnRequest } from "./backend.ts";
 
 const NOTHING_TO_END: EndReport = { endedCount: 0, survivors: [] };
 
@@ -14,17 +15,28 @@ export class LazyBackend implements ProcessBackend {
   }
 
   get name(): ProcessBackend["name"] {
-    return hasPosixBackend() ? "posix" : "command";
+    return whyNoLibc() === null ? "posix" : "command";
   }
 
   /** Loads the backend before anything asks for it. */
-  async warmUp(): Promise<void> {
-    await (this.#backend ??= loadBackend(this.#log));
+  load(): Promise<ProcessBackend> {
+    return this.#backend ??= loadBackend(this.#log);
   }
 
-  async spawn(request: SpawnRequest, observer: ProcessObserver): Promise<SpawnedProcess> {
-    this.#backend ??= loadBackend(this.#log);
-    return await (await this.#backend).spawn(request, observer);
+  async prepare(): Promise<void> {
+    await (await this.load()).prepare?.();
+  }
+
+  async prepareRest(): Promise<void> {
+    await (await this.load()).prepareRest?.();
+  }
+
+  async spawn(request: SpawnRequest): Promise<SpawnedProcess> {
+    return await (await this.load()).spawn(request);
+  }
+
+  async usage(processes: readonly SpawnedProcess[]): Promise<(ProcessUsage | null)[]> {
+    return await (await this.#backend)?.usage(processes) ?? processes.map(() => null);
   }
 
   async endTrees(processes: readonly SpawnedProcess[], options: { graceMs: number }): Promise<EndReport> {
@@ -37,16 +49,12 @@ export class LazyBackend implements ProcessBackend {
 }
 
 async function loadBackend(log: Logger): Promise<ProcessBackend> {
-  if (hasPosixBackend()) {
-    const { PosixBackend } = await import("./posix_backend.ts");
+  const reason = whyNoLibc();
+  if (reason === null) {
+    const { PosixBackend } = await import("./posix/posix_backend.ts");
     return new PosixBackend({ logger: log });
   }
   const { CommandBackend } = await import("./command_backend.ts");
-  log.warn("no FFI: processes have pipes only, and their descendants cannot be found");
+  log.warn("processes have pipes only, and their descendants cannot be found", { reason });
   return new CommandBackend();
-}
-
-/** Linux, and allowed to call libc. Elsewhere children are started by the runtime, with fewer promises. */
-function hasPosixBackend(): boolean {
-  return Deno.build.os === "linux" && Deno.permissions.querySync({ name: "ffi" }).state === "granted";
 }

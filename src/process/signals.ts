@@ -35,12 +35,12 @@ export function signalNumber(name: SignalName): number {
   return BY_WIRE_NAME[name];
 }
 
-/** `SIGTERM` for 15; a number without a name, such as a real-time signal's, is shown as it is. */
+/** `SIGTERM` for 15; a number without a name, such as a real-time signal, is shown as it is. */
 export function signalText(signal: number): string {
   return `SIG${NAMES[signal - 1] ?? signal}`;
 }
 
-/** The status itself, 128 and the signal's number as shells do, or -1 when the status could not be had. */
+/** The status itself, or 128 plus the signal's number as shells do, or -1 when the status is not known. */
 export function exitCodeOf(status: ExitStatus): number {
   switch (status.type) {
     case "exited":

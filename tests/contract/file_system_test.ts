@@ -1,35 +1,22 @@
 /**
  * The filesystem contract, run on every implementation.
  *
- * An implementation under test may do all that its user may do below the scratch directory, and read /proc and /dev.
+ * An implementation under test may do all that its user may do below the scratch directory, and read /proc and /dev, but
+ * for what it refuses by name.
  */
 
 import { createDirectFileSystem } from "../../src/fs/direct.ts";
+import { createPortableFileSystem } from "../../src/fs/portable/portable.ts";
+import { PortableFiles } from "../support/portable_files.ts";
+import { RemoteFiles } from "../support/remote_files.ts";
 import { NO_SANDBOX } from "../support/sandbox_host.ts";
 import { SandboxedFiles } from "../support/sandboxed_files.ts";
-import { contractTest, type FileSystemUnderTest } from "./file_system/harness.ts";
-import { testLinkFreePaths } from "./file_system/link_free_paths.ts";
-import { testLooking } from "./file_system/looking.ts";
-import { testNamesAndModes } from "./file_system/names_and_modes.ts";
-import { testOpenFiles } from "./file_system/open_files.ts";
-import { testReading } from "./file_system/reading.ts";
-import { testTrees } from "./file_system/trees.ts";
-import { testWalking } from "./file_system/walking.ts";
-import { testWriting } from "./file_system/writing.ts";
+import { testFileSystem } from "./file_system/contract.ts";
+import { type FileSystemUnderTest, type Refusals, sharedByAll } from "./file_system/harness.ts";
 
-function testFileSystem(name: string, open: () => Promise<FileSystemUnderTest>): void {
-  const test = contractTest(name, open);
-  testReading(test);
-  testLinkFreePaths(test);
-  testWriting(test);
-  testLooking(test);
-  testWalking(test);
-  testTrees(test);
-  testNamesAndModes(test);
-  testOpenFiles(test);
-}
+const nothingToClose = () => Promise.resolve();
 
-testFileSystem("direct", () => Promise.resolve({ files: createDirectFileSystem(), close: () => Promise.resolve() }));
+testFileSystem("direct", () => Promise.resolve({ files: createDirectFileSystem(), close: nothingToClose }));
 
 /** Everything may be read and everything temporary written: what the tests do to their scratch directories is allowed. */
 async function openSandboxed(): Promise<FileSystemUnderTest> {
@@ -41,5 +28,72 @@ async function openSandboxed(): Promise<FileSystemUnderTest> {
   };
 }
 
-if (NO_SANDBOX === null) testFileSystem("sandboxed", openSandboxed);
+if (NO_SANDBOX === null) testFileSystem("sandboxed", sharedByAll(openSandboxed));
 else Deno.test.ignore(`sandboxed: the filesystem contract (SKIPPED: ${NO_SANDBOX})`, () => {});
+
+const FREE_OF_LINKS = /^Cannot honour followSymlinks: false, which only the kernel can check: this server cannot call/;
+const FLUSH = /^Cannot promise that the new name is on the device: this server cannot call/;
+const ATOMIC = /^Cannot write atomically: access control lists .* could not be kept: this server cannot call/;
+
+/** All that is lost without the C library. */
+const WITHOUT_LIBC: Refusals = {
+  "names that are not UTF-8 can be made, found, read and removed": /^Cannot reach `.*`, whose name is not UTF-8: this /,
+  "without following links, none may be in the path of any method": FREE_OF_LINKS,
+  "without following links, what is not a regular file is refused at once, too": FREE_OF_LINKS,
+  "without following links, a link where a file has to be absent is in the way": FREE_OF_LINKS,
+  "without following links, ordinary paths work as ever": FREE_OF_LINKS,
+  "without following links, a path may be longer than the system takes at once": FREE_OF_LINKS,
+  "writeFile with atomic follows links, also one to a file that does not exist yet": ATOMIC,
+  "writeFile with atomic fails in the words of the system and changes nothing": ATOMIC,
+  "writeFile with atomic never waits for a fifo, with a reader or without": ATOMIC,
+  "writeFile with atomic gives the file the time that is asked for, flushed or not": ATOMIC,
+  "a rename that is flushed renames, files and directories": FLUSH,
+  "writeFile with atomic and ifMatch writes what the caller has read and refuses anything else": ATOMIC,
+  "writeFile with atomic and ifMatch lets exactly one of several writers find what all have read": ATOMIC,
+  "writeFile with atomic and ifMatch absent makes a file that was not there, and touches none": ATOMIC,
+  "writeFile with atomic and ifMatch absent means the target of a link, not the link": ATOMIC,
+  "an atomic write replaces the file, keeps its mode and leaves nothing beside it": ATOMIC,
+  "an atomic write does not separate hard links unless told to": ATOMIC,
+  "an atomic write keeps the access control list and users' attributes": ATOMIC,
+};
+
+const reason = "this server cannot call the C library: it is being tested";
+testFileSystem(
+  "portable",
+  () => Promise.resolve({ files: createPortableFileSystem({ reason }), close: nothingToClose }),
+  WITHOUT_LIBC,
+);
+
+const RUNTIME = /^Permission denied by the runtime: Requires all access to "\/(proc|dev)\//;
+
+/** What the runtime opens only to programs that may do everything, besides. */
+const WITH_FEW_PERMISSIONS: Refusals = {
+  ...WITHOUT_LIBC,
+  "readFile reads files of the kernel that claim to be empty": RUNTIME,
+  "readFile asks for room for a content that is longer than its file says": RUNTIME,
+  "copy copies files of the kernel that claim to be empty": RUNTIME,
+  "writeFile tells what a device says": RUNTIME,
+  "copy of a file onto a device tells what that says": RUNTIME,
+};
+
+async function openPortable(): Promise<FileSystemUnderTest> {
+  const portable = await PortableFiles.open();
+  return { files: portable.files, close: () => portable[Symbol.asyncDispose]() };
+}
+
+testFileSystem("portable with few permissions", sharedByAll(openPortable), WITH_FEW_PERMISSIONS);
+
+const WHOLE = /^cannot hand over content while it is fetched: from a remote filesystem it comes whole, or through open/;
+
+/** What only a server needs: a client asks for parts, or streams. */
+const REMOTELY: Refusals = {
+  "readFile asks for room before it reads, and hands large content over to be fetched": WHOLE,
+  "readFile asks for room for a content that is longer than its file says": WHOLE,
+};
+
+async function openRemote(): Promise<FileSystemUnderTest> {
+  const remote = await RemoteFiles.open();
+  return { files: remote.files, close: () => remote[Symbol.asyncDispose]() };
+}
+
+testFileSystem("remote", sharedByAll(openRemote), REMOTELY);

@@ -135,12 +135,13 @@ Deno.test("conditional writers in different processes lose no update", () =>
     const program = new URL("../fixtures/conditional_increments.ts", import.meta.url).pathname;
     await Deno.writeTextFile(path, "0");
     const runs = await Promise.all([1, 2, 3].map(() =>
-      new Deno.Command(Deno.execPath(), { args: ["run", "-A", "--no-check", program, path, "40"], stderr: "inherit" })
+      new Deno.Command(Deno.execPath(), {
+        args: ["run", "--quiet", "-P=serve", "--no-check", program, path, "40"],
+        stderr: "inherit",
+      })
         .output()
     ));
-    assert.ok(runs.every(({ success }) =>
-      success
-    ));
+    assert.ok(runs.every(({ success }) => success));
     assert.equal(await Deno.readTextFile(path), "120");
   }));
 

@@ -2,17 +2,18 @@
 
 import assert from "node:assert/strict";
 import { concatBytes } from "../../src/bytes.ts";
-import { BlockingLane } from "../../src/fs/blocking_lane.ts";
+import { BlockingCalls } from "../../src/fs/blocking_calls.ts";
 import { openRegular } from "../../src/fs/content.ts";
 import { createDirectFileSystem } from "../../src/fs/direct.ts";
 import { bringIntoMemory, FileSource } from "../../src/fs/file_source.ts";
 import type { LargeContentReceiver } from "../../src/fs/file_system.ts";
 import { createIoContext } from "../../src/fs/io_context.ts";
-import { LARGE_READ_BYTES, STREAMED_PIECE_BYTES } from "../../src/fs/limits.ts";
-import { toByteString } from "../../src/os/byte_string.ts";
-import { closeFd } from "../../src/os/file_calls.ts";
+import { LARGE_READ_BYTES, SHORT_READ_BYTES, STREAMED_PIECE_BYTES } from "../../src/fs/limits.ts";
+import { toByteString } from "../../src/os/files/byte_string.ts";
+import { closeFd } from "../../src/os/files/file_calls.ts";
 import { dropFromMemory, isInMemory, tellsWhatIsInMemory } from "../support/page_cache.ts";
-import { inScratchDirectory, openBelow } from "../support/scratch_directory.ts";
+import { openBelow } from "../support/proc.ts";
+import { inScratchDirectory } from "../support/scratch_directory.ts";
 
 const BYTES = 3 * LARGE_READ_BYTES + 1;
 
@@ -76,6 +77,9 @@ Deno.test("FileSource gives a growing file as long as it was, and a cut one as f
     cut.close();
   }));
 
+/** Memory that is dropped in the moment between is rare; five times in a row it is a fault of ours. */
+const MAX_ATTEMPTS = 5;
+
 Deno.test("FileSource reads what is not in memory, too, and bringIntoMemory() makes that unnecessary", async (test) => {
   await inScratchDirectory(async (directory) => {
     const path = `${directory}/f`;
@@ -91,14 +95,23 @@ Deno.test("FileSource reads what is not in memory, too, and bringIntoMemory() ma
     assert.deepEqual(await drain(direct), content());
     direct.close();
 
-    await dropFromMemory(path);
-    const range = { fd: open(path), offset: 0, length: BYTES };
-    assert.equal(await bringIntoMemory(createIoContext(), range), tellsWhatIsInMemory());
-    const lane = new BlockingLane();
-    lane.run = () => Promise.reject(new Error("a thread was asked"));
-    const fromMemory = new FileSource({ ...createIoContext(), lane }, range);
-    if (tellsWhatIsInMemory()) assert.deepEqual(await drain(fromMemory), content());
-    fromMemory.close();
+    // A kernel that is short of memory may drop what has just been read: then it is brought there again.
+    let threadsAsked = Infinity;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS && threadsAsked > 0; attempt++) {
+      await dropFromMemory(path);
+      const range = { fd: open(path), offset: 0, length: BYTES };
+      assert.equal(await bringIntoMemory(createIoContext(), range), tellsWhatIsInMemory());
+      const blocking = new BlockingCalls();
+      threadsAsked = 0;
+      blocking.run = (call) => {
+        threadsAsked++;
+        return call();
+      };
+      const fromMemory = new FileSource({ ...createIoContext(), blocking }, range);
+      if (tellsWhatIsInMemory()) assert.deepEqual(await drain(fromMemory), content());
+      fromMemory.close();
+    }
+    assert.equal(threadsAsked, 0, "a thread was asked for what had been brought into memory, each time");
   });
 });
 
@@ -124,7 +137,7 @@ Deno.test("FileSource that is closed keeps the descriptor until no thread reads 
   const path = "/proc/self/maps";
   const gate = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
-  class GatedLane extends BlockingLane {
+  class GatedCalls extends BlockingCalls {
     override async run<Value>(call: () => Promise<Value>): Promise<Value> {
       asked.resolve();
       await gate.promise;
@@ -132,7 +145,7 @@ Deno.test("FileSource that is closed keeps the descriptor until no thread reads 
     }
   }
   const fd = open(path);
-  const source = new FileSource({ ...createIoContext(), lane: new GatedLane() }, { fd, offset: 0, length: BYTES });
+  const source = new FileSource({ ...createIoContext(), blocking: new GatedCalls() }, { fd, offset: 0, length: BYTES });
   const reading = source.next().catch(() => "not wanted");
   await asked.promise;
   source.close();
@@ -177,6 +190,11 @@ Deno.test("readFile() hands over large content, in memory or not, and only that,
       const sources: FileSource[] = [];
       const receiver: LargeContentReceiver = {
         makeRoom: () => Promise.resolve(void calls.push("makeRoom")),
+        makeRoomInMemory: () => void calls.push("makeRoomInMemory"),
+        takeBytes: (bytes) => {
+          calls.push("takeBytes");
+          pieces.push(bytes);
+        },
         take: (source) => {
           calls.push("take");
           sources.push(source as FileSource);
@@ -192,7 +210,8 @@ Deno.test("readFile() hands over large content, in memory or not, and only that,
       return calls;
     };
     await Deno.writeFile(path, content());
-    assert.deepEqual(await read(LARGE_READ_BYTES - 1), []);
+    assert.deepEqual(await read(SHORT_READ_BYTES), []);
+    assert.deepEqual(await read(LARGE_READ_BYTES - 1), ["makeRoom", "takeBytes"]);
     const inMemory = await read(LARGE_READ_BYTES);
     assert.equal(inMemory[0], "makeRoom");
     await dropFromMemory(path);
@@ -210,7 +229,12 @@ Deno.test("readFile() closes the file when there is no room for its content", ()
   inScratchDirectory(async (directory) => {
     const path = `${directory}/f`;
     await Deno.writeFile(path, content());
-    const receiver: LargeContentReceiver = { makeRoom: () => Promise.reject(new Error("no room")), take: () => {} };
+    const receiver: LargeContentReceiver = {
+      makeRoom: () => Promise.reject(new Error("no room")),
+      makeRoomInMemory: () => {},
+      takeBytes: () => {},
+      take: () => {},
+    };
     const request = { path, followSymlinks: true, offset: 0, length: null };
     await assert.rejects(createDirectFileSystem().readFile(request, () => {}, undefined, receiver), /no room/);
     assert.deepEqual(openBelow(directory), []);

@@ -1,8 +1,16 @@
 import assert from "node:assert/strict";
-import { componentsOf, joinPath, nameOf, parentOf, ROOT, uriOf } from "../../src/fs/byte_path.ts";
+import { componentsOf, joinBytePath, lastByteName, parentBytePath, ROOT, uriOf } from "../../src/fs/byte_path.ts";
 import { locate, openByComponents, openPath } from "../../src/fs/open_path.ts";
-import { type ByteString, toByteString } from "../../src/os/byte_string.ts";
-import { closeFd, O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_PATH, O_RDONLY, O_WRONLY } from "../../src/os/file_calls.ts";
+import { type ByteString, toByteString } from "../../src/os/files/byte_string.ts";
+import {
+  closeFd,
+  O_CREAT,
+  O_DIRECTORY,
+  O_NOFOLLOW,
+  O_PATH,
+  O_RDONLY,
+  O_WRONLY,
+} from "../../src/os/files/file_calls.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 
 /** Whether it could be opened, and nothing stays open. */
@@ -58,15 +66,15 @@ Deno.test("locate finds the name that a chain of links stands for", () =>
 
 Deno.test("byte paths split, join and become URIs byte by byte", () => {
   const path = toByteString("/a/b c/ü");
-  assert.equal(parentOf(path), "/a/b c");
-  assert.equal(nameOf(path), toByteString("ü"));
+  assert.equal(parentBytePath(path), "/a/b c");
+  assert.equal(lastByteName(path), toByteString("ü"));
   assert.deepEqual(componentsOf(path), ["a", "b c", toByteString("ü")]);
-  assert.equal(joinPath(parentOf(path), nameOf(path)), path);
+  assert.equal(joinBytePath(parentBytePath(path), lastByteName(path)), path);
   assert.equal(uriOf(path), "file:///a/b%20c/%C3%BC");
   assert.equal(uriOf(toByteString(new Uint8Array([47, 0xff, 37]))), "file:///%FF%25");
-  assert.equal(parentOf(toByteString("/a")), ROOT);
-  assert.equal(parentOf(ROOT), ROOT);
-  assert.equal(nameOf(ROOT), "");
+  assert.equal(parentBytePath(toByteString("/a")), ROOT);
+  assert.equal(parentBytePath(ROOT), ROOT);
+  assert.equal(lastByteName(ROOT), "");
   assert.deepEqual(componentsOf(ROOT), []);
-  assert.equal(joinPath(ROOT, toByteString("x")), "/x");
+  assert.equal(joinBytePath(ROOT, toByteString("x")), "/x");
 });

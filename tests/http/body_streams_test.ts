@@ -26,6 +26,7 @@ class Sink implements BodyDeltaSink {
 function bodyOf(...parts: (string | Error)[]): Body {
   const left = [...parts];
   return {
+    length: null,
     read: () => {
       const part = left.shift();
       if (part instanceof Error) return Promise.reject(part);

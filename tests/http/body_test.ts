@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { openBody } from "../../src/http/body.ts";
 import { ByteReader } from "../../src/http/byte_reader.ts";
-import { MAX_CHUNK_LINE_BYTES, MAX_HEAD_BYTES } from "../../src/http/limits.ts";
+import { MAX_CHUNK_LINE_BYTES, MAX_RESPONSE_HEAD_BYTES } from "../../src/http/limits.ts";
 import { type BodyFraming, HttpProtocolError } from "../../src/http/response_head.ts";
 
 /** A reader whose bytes come in pieces of this size. */
@@ -49,9 +49,9 @@ Deno.test("ByteReader.readHead() tells a connection without a byte from one that
 
 Deno.test("ByteReader.readHead() gives up on a head without end", async () => {
   const head = (bytes: number) => "HTTP/1.1 200 OK\r\nA: ".padEnd(bytes, "x");
-  await assert.rejects(reader(head(MAX_HEAD_BYTES * 2), 5000).readHead(), /longer than/);
-  const long = await reader(head(MAX_HEAD_BYTES - 10) + "\r\n\r\n", 5000).readHead();
-  assert.equal(long?.length, MAX_HEAD_BYTES - 10);
+  await assert.rejects(reader(head(MAX_RESPONSE_HEAD_BYTES * 2), 5000).readHead(), /longer than/);
+  const long = await reader(head(MAX_RESPONSE_HEAD_BYTES - 10) + "\r\n\r\n", 5000).readHead();
+  assert.equal(long?.length, MAX_RESPONSE_HEAD_BYTES - 10);
 });
 
 Deno.test("openBody() takes any framing off, however the bytes come", async () => {

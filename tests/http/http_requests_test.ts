@@ -1,8 +1,23 @@
+/**
+ * HTTP requests against real servers that answer byte by byte.
+ *
+ * More than 300 lines: one suite on one bench.
+ */
+
 import assert from "node:assert/strict";
 import { DomainError } from "../../src/errors.ts";
 import type { BodyDelta, BodyDeltaSink } from "../../src/http/body_streams.ts";
-import { type HttpRequest, HttpRequests, type HttpRequestsOptions } from "../../src/http/http_requests.ts";
+import {
+  type HttpRequest,
+  HttpRequests,
+  type HttpRequestsOptions,
+  type MakeRoom,
+} from "../../src/http/http_requests.ts";
+import { SHORT_BODY_BYTES } from "../../src/http/limits.ts";
+import { concatBytes } from "../../src/bytes.ts";
+import { AnswerBudget, SharedAnswers } from "../../src/rpc/answer_budget.ts";
 import { ManualClock } from "../support/manual_clock.ts";
+import { until } from "../support/until.ts";
 import { type RawAnswer, type RawConnection, RawHttpServer, response } from "../support/raw_http_server.ts";
 
 const TLS = new URL("../fixtures/tls/", import.meta.url);
@@ -28,6 +43,11 @@ class RecordingSink implements BodyDeltaSink {
   }
 }
 
+/** A budget of so many bytes for bodies. */
+function bodies(limit: number): AnswerBudget {
+  return new AnswerBudget({ limit, floor: 0, shared: new SharedAnswers(Infinity) });
+}
+
 /** The client side of a test: requests, their sink, and the end of their connection. */
 class Bench {
   readonly sink = new RecordingSink();
@@ -41,6 +61,7 @@ class Bench {
       sink: this.sink,
       signal: this.#end.signal,
       clock: this.clock,
+      bodies: bodies(Infinity),
       ...options,
     });
   }
@@ -49,7 +70,7 @@ class Bench {
     this.#end.abort();
   }
 
-  send(url: string, fields: Partial<HttpRequest> = {}) {
+  send(url: string, fields: Partial<HttpRequest> = {}, makeRoom?: MakeRoom) {
     return this.requests.request({
       requestId: "r",
       method: "GET",
@@ -60,11 +81,11 @@ class Bench {
       redirectPolicy: "follow",
       streamResponse: false,
       ...fields,
-    });
+    }, makeRoom);
   }
 
   async text(url: string, fields: Partial<HttpRequest> = {}): Promise<string> {
-    return new TextDecoder().decode((await this.send(url, fields)).body);
+    return new TextDecoder().decode(concatBytes((await this.send(url, fields)).body));
   }
 
   async stream(url: string, fields: Partial<HttpRequest> = {}) {
@@ -113,7 +134,7 @@ Deno.test("HttpRequests answers with status, headers as received, and the body u
     "content-encoding: gzip",
     "content-length: 5",
   ]);
-  assert.deepEqual(body, gzip);
+  assert.deepEqual(body, [gzip]);
   assert.deepEqual(server.heads, [`GET /a?b=c HTTP/1.1\r\naccept: */*\r\nhost: 127.0.0.1:${server.port}`]);
 });
 
@@ -369,35 +390,90 @@ Deno.test("HttpRequests ends everything with the connection: waits, bodies, stre
   assert.equal((await bench.refusal(server.origin)).kind, "invalidRequest");
 });
 
-Deno.test("HttpRequests bounds what it gathers, for one response and for all", async () => {
+const UNIT = SHORT_BODY_BYTES;
+
+/** Sends a body of so many units, all but its last byte at once, and that when it is let; chunked on request. */
+function heldBodies() {
   const hold = signalled();
   const reached = signalled();
-  await using server = serve(async (connection, { path }) => {
-    const size = Number(path.slice(1));
-    await connection.send(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`);
+  const server = serve(async (connection, { path }) => {
+    const isChunked = path.includes("chunked");
+    const size = Number(path.split("/")[1]) * UNIT;
+    const framing = isChunked ? "Transfer-Encoding: chunked" : `Content-Length: ${size}`;
+    await connection.send(`HTTP/1.1 200 OK\r\n${framing}\r\n\r\n`);
+    if (isChunked) await connection.send(`${size.toString(16)}\r\n`);
     await connection.send(new Uint8Array(size - 1));
-    if (size === 900) {
+    if (path.includes("held")) {
       reached.resolve();
       await hold.promise;
     }
     await connection.send(new Uint8Array(1));
+    if (isChunked) await connection.send("\r\n0\r\n\r\n");
   });
-  const bench = new Bench({ maxBufferedBodyBytes: 1000, maxBufferedBytes: 1500 });
-  assert.equal((await bench.send(`${server.origin}/1000`)).body.length, 1000);
-  assert.match(
-    (await bench.refusal(`${server.origin}/1001`)).message,
-    /the body exceeds the 1000 bytes.*streamResponse/,
-  );
+  return { server, hold, reached };
+}
 
-  const held = bench.send(`${server.origin}/900`);
+const lengthOf = ({ body }: { body: Uint8Array[] }) => body.reduce((sum, piece) => sum + piece.length, 0);
+
+Deno.test("HttpRequests bounds what it gathers for one response", async () => {
+  const { server } = heldBodies();
+  await using _ = server;
+  const bench = new Bench({ maxBufferedBodyBytes: 10 * UNIT });
+  for (const kind of ["", "/chunked"]) {
+    assert.equal(lengthOf(await bench.send(`${server.origin}/10${kind}`)), 10 * UNIT);
+    const { message } = await bench.refusal(`${server.origin}/11${kind}`);
+    assert.match(message, /the body exceeds the limit of 655360 bytes.*streamResponse/);
+  }
+});
+
+Deno.test("HttpRequests lets a body wait for others when it knows its length, and refuses it when it does not", async () => {
+  const { server, hold, reached } = heldBodies();
+  await using _ = server;
+  const budget = bodies(15 * UNIT);
+  const bench = new Bench({ bodies: budget });
+  const held = bench.send(`${server.origin}/10/held`);
   await reached.promise;
-  let message = "";
-  // The first bytes of the held response arrive when they arrive; from then on there is no place for a second one.
-  while (message === "") message = await bench.send(`${server.origin}/800`).then(() => "", (error) => error.message);
-  assert.match(message, /all bodies under way exceeds the 1500 bytes/);
+  const { message } = await bench.refusal(`${server.origin}/8/chunked`);
+  assert.match(message, /the bodies of all open requests exceed.*streamResponse/);
+  const waiting = bench.send(`${server.origin}/8`);
+  const short = await bench.send(`${server.origin}/1`);
+  assert.deepEqual([lengthOf(short), bench.requests.size], [UNIT, 2], "short ones are not counted");
   hold.resolve();
-  assert.equal((await held).body.length, 900);
-  assert.equal((await bench.send(`${server.origin}/1000`)).body.length, 1000);
+  assert.deepEqual([lengthOf(await held), lengthOf(await waiting)], [10 * UNIT, 8 * UNIT]);
+  assert.equal(budget.used, 0);
+});
+
+Deno.test("HttpRequests counts a body until there is room for it in an answer", async () => {
+  const { server } = heldBodies();
+  await using _ = server;
+  const budget = bodies(Infinity);
+  const bench = new Bench({ bodies: budget });
+  const room = signalled();
+  const asked = signalled();
+  const answer = bench.send(`${server.origin}/3`, {}, (bytes) => {
+    assert.equal(bytes, 3 * UNIT);
+    asked.resolve();
+    return room.promise;
+  });
+  await asked.promise;
+  assert.equal(budget.used, 2 * UNIT);
+  room.resolve();
+  await answer;
+  assert.equal(budget.used, 0);
+});
+
+Deno.test("HttpRequests times out while a body waits for room to be gathered", async () => {
+  const { server } = heldBodies();
+  await using _ = server;
+  const budget = bodies(4 * UNIT);
+  budget.take(4 * UNIT);
+  const bench = new Bench({ bodies: budget });
+  const refused = assert.rejects(bench.send(`${server.origin}/3`, { timeoutMs: 1000 }), /operation timed out/);
+  await until(() => server.requests.length === 1, () => "no request arrives");
+  // The head may still be on its way: the time passes once the body is waited for, or before.
+  bench.clock.advance(1000);
+  await refused;
+  assert.equal(budget.used, 4 * UNIT);
 });
 
 Deno.test("HttpRequests bounds the number of requests under way", async () => {

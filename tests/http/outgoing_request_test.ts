@@ -102,7 +102,7 @@ Deno.test("prepareRequest() sends characters beyond ASCII as UTF-8", () => {
   assert.match(new TextDecoder("utf-8", { fatal: true }).decode(bytes), /^x: café €\t!\r$/m);
 });
 
-Deno.test("prepareRequest() refuses what is no request, in the reference's words", () => {
+Deno.test("prepareRequest() refuses what is not a request, in the reference's words", () => {
   const table: [Partial<RequestDescription>, string][] = [
     [{ url: "nope" }, "http/request url is invalid: relative URL without a base"],
     [{ url: "" }, "http/request url is invalid: relative URL without a base"],

@@ -66,6 +66,16 @@ Deno.test("redirected() keeps private headers from every other origin, and the p
   }
 });
 
+Deno.test("redirected() keeps values of the server's environment from every other origin, under any name", () => {
+  const headers = [{ name: "x-api-key", value: "s3cret", isSecret: true }, { name: "x-k", value: "v" }] as const;
+  const from: OutgoingRequest = { ...request("GET"), headers };
+  const names = (location: string) => follow(from, 307, location)?.headers.map(({ name }) => name);
+  assert.deepEqual(names("/to"), ["x-api-key", "x-k", "referer"]);
+  for (const location of ["http://b.example/", "http://a.example:81/", "https://a.example/"]) {
+    assert.deepEqual(names(location), ["x-k", "referer"], location);
+  }
+});
+
 Deno.test("redirected() sends no referer from a secure connection to an open one", () => {
   const next = follow(request("GET", ["referer", "x-k"], "https://a.example/"), 302, "http://a.example/");
   assert.deepEqual(next?.headers, [{ name: "x-k", value: "x-k!" }]);

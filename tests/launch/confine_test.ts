@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
+import { NO_KERNEL_MOUNTS } from "../../src/launch/kernel_mounts.ts";
 import { DomainError } from "../../src/errors.ts";
 import { type Enforcement, prepareLaunch, visibleCommand } from "../../src/launch/confine.ts";
 import { helperEnv } from "../../src/launch/launch_plan.ts";
-import type { PlaceholderFiles } from "../../src/launch/placeholders.ts";
-import type { MissingPath, Policy } from "../../src/launch/policy.ts";
-import { resolveFiles } from "../../src/launch/policy_resolve.ts";
+import type { PlaceholderFiles } from "../../src/launch/policy/placeholders.ts";
+import type { MissingPath, Policy } from "../../src/launch/policy/policy.ts";
+import { resolveFiles } from "../../src/launch/policy/policy_resolve.ts";
 import { FakeTree } from "./fake_tree.ts";
 
 const COMMAND = { program: "/bin/sh", argv: ["sh"], env: {}, cwd: "/" };
@@ -41,26 +42,31 @@ class FakePlaceholders implements PlaceholderFiles {
 }
 
 function prepare(enforcement: Enforcement, wanted: Policy, placeholders = new FakePlaceholders(), command = COMMAND) {
-  return prepareLaunch(command, wanted, { enforcement, architecture: "x86_64", isRoot: false, placeholders });
+  return prepareLaunch(command, wanted, {
+    enforcement,
+    architecture: "x86_64",
+    isRoot: false,
+    placeholders,
+    kernelMounts: NO_KERNEL_MOUNTS,
+  });
 }
 
 Deno.test("prepareLaunch() plans with the backend that was chosen", () => {
-  const programFor = (enforcement: Enforcement, wanted: Policy) => prepare(enforcement, wanted).plan?.program;
+  const programFor = (enforcement: Enforcement, wanted: Policy) => prepare(enforcement, wanted)?.plan.program;
   const ruleset = { handledFileAccess: 1, handledNetworkAccess: 0, scoped: 0, rules: [] };
   assert.equal(programFor({ type: "none" }, FREE), undefined);
-  assert.equal(programFor({ type: "seccomp" }, FREE), "/proc/self/fd/4");
+  assert.equal(programFor({ type: "landlock", ruleset }, FREE), "/proc/self/fd/4");
+  assert.equal(programFor({ type: "bubblewrap", tool }, FREE), "/usr/bin/bwrap");
   assert.equal(programFor({ type: "landlock", ruleset }, READ_ONLY), "/proc/self/fd/4");
   assert.equal(programFor({ type: "bubblewrap", tool }, READ_ONLY), "/usr/bin/bwrap");
-  assert.equal(programFor({ type: "seatbelt" }, READ_ONLY), "/usr/bin/sandbox-exec");
-  assert.throws(() => programFor({ type: "bubblewrap", tool }, FREE));
 });
 
 Deno.test("prepareLaunch() holds what bubblewrap mounts on, mounts only that, and gives it back", () => {
   const placeholders = new FakePlaceholders();
   const wanted = policy([{ path: "/", access: "read" }, { path: "/ws", access: "write" }]);
-  const { plan, release } = prepare({ type: "bubblewrap", tool }, wanted, placeholders);
+  const { plan, release } = prepare({ type: "bubblewrap", tool }, wanted, placeholders)!;
   assert.deepEqual([...placeholders.held].sort(), ["/ws/.agents", "/ws/.codex", "/ws/.git"]);
-  const args = plan?.descriptors[0];
+  const args = plan.descriptors[0];
   assert.ok(args?.type === "bytes");
   const text = new TextDecoder().decode(args.bytes);
   assert.ok(text.includes("/ws/.git") && !text.includes("/ws/.aws"));
@@ -99,13 +105,28 @@ Deno.test("visibleCommand() refuses what would fail inside, before anything is s
     () => visibleCommand({ ...COMMAND, cwd: "/ws", candidates: ["/usr/bin/tool"] }, onlyWs, tree),
     refusal(/^No such file or directory \(os error 2\)$/),
   );
-  for (const cwd of ["/usr", "/none"]) {
-    assert.throws(
-      () => visibleCommand({ ...COMMAND, cwd, candidates: ["/ws"] }, onlyWs, tree),
-      refusal(/hides its working directory/),
-    );
-  }
+  assert.throws(
+    () => visibleCommand({ ...COMMAND, cwd: "/usr", candidates: ["/ws"] }, onlyWs, tree),
+    refusal(/hides its working directory \/usr: No such file or directory \(os error 2\)$/),
+  );
   assert.equal(visibleCommand({ ...COMMAND, cwd: "/dev", candidates: ["/ws"] }, onlyWs, tree).cwd, "/dev");
+});
+
+Deno.test("visibleCommand() answers alike for a missing directory and a missing program, and tells the log which", () => {
+  const onlyWs = policy([{ path: "/ws", access: "read" }]);
+  const cases: [cwd: string, candidate: string, wanted: Policy, detail: RegExp][] = [
+    ["/none", "/ws", onlyWs, /working directory \/none$/],
+    ["/none", "/ws", FREE, /working directory \/none$/],
+    ["/ws", "/usr/bin/tool", onlyWs, /program .* in the sandbox$/],
+  ];
+  for (const [cwd, candidate, wanted, detail] of cases) {
+    assert.throws(() => visibleCommand({ ...COMMAND, cwd, candidates: [candidate] }, wanted, tree), (error) => {
+      assert.ok(error instanceof DomainError);
+      assert.equal(error.message, "No such file or directory (os error 2)");
+      assert.match(error.detail ?? "", detail);
+      return true;
+    });
+  }
 });
 
 Deno.test("helperEnv() lets a helper see where programs and temporary files are, and nothing else", () => {

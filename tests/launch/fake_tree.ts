@@ -1,13 +1,16 @@
 /** An invented disk: paths and what lies there. Parents come into being by themselves. */
 
-import type { DirectoryLister, ListedName } from "../../src/launch/glob_scan.ts";
-import { childOf, type HostEntry, type HostTree, nameOf, parentOf } from "../../src/launch/host_tree.ts";
+import type { DirectoryLister, ListedName } from "../../src/launch/policy/glob_scan.ts";
+import { type HostEntry, type HostTree } from "../../src/launch/policy/host_tree.ts";
+import { joinPath, lastName, parentPath } from "../../src/text_path.ts";
 
 export type FakeEntry =
   | "directory"
   | "placeholder"
   /** A directory that cannot be searched. */
   | "closed"
+  /** A directory that a mount of the kernel's own begins with. */
+  | "madeUp"
   | { readonly file: string }
   | { readonly link: string };
 
@@ -18,7 +21,7 @@ export class FakeTree implements HostTree, DirectoryLister {
 
   constructor(entries: Readonly<Record<string, FakeEntry>>) {
     for (const [path, entry] of Object.entries(entries)) {
-      for (let parent = parentOf(path); !this.#entries.has(parent); parent = parentOf(parent)) {
+      for (let parent = parentPath(path); !this.#entries.has(parent); parent = parentPath(parent)) {
         this.#entries.set(parent, "directory");
       }
       this.#entries.set(path, entry);
@@ -27,7 +30,7 @@ export class FakeTree implements HostTree, DirectoryLister {
 
   /** The path itself is the identity: enough to see which thing a rule is about. */
   look(path: string): HostEntry | "missing" | "blocked" {
-    const parent = this.#entries.get(parentOf(path));
+    const parent = this.#entries.get(parentPath(path));
     if (path !== "/" && (parent === "closed" || typeof parent === "object")) return "blocked";
     const entry = this.#entries.get(path);
     if (entry === undefined) return "missing";
@@ -47,11 +50,18 @@ export class FakeTree implements HostTree, DirectoryLister {
     return typeof entry === "object" && "file" in entry ? entry.file : null;
   }
 
+  isMadeUp(path: string): boolean {
+    for (let at = path; at !== "/"; at = parentPath(at)) if (this.#entries.get(at) === "madeUp") return true;
+    return false;
+  }
+
   list(path: string): Promise<readonly ListedName[]> {
     this.listed.push(path);
-    const names = [...this.#entries.keys()].filter((other) => other !== "/" && parentOf(other) === path).map(nameOf);
+    const names = [...this.#entries.keys()].filter((other) => other !== "/" && parentPath(other) === path).map(
+      lastName,
+    );
     return Promise.resolve(names.map((name) => {
-      const entry = this.#entries.get(childOf(path, name));
+      const entry = this.#entries.get(joinPath(path, name));
       return { name, isDirectory: typeof entry === "string", isUsable: !name.includes("\uFFFD") };
     }));
   }

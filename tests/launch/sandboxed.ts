@@ -2,17 +2,18 @@
  * Real sandboxes for tests: a small tree of files, policies in short texts, and commands run under them.
  */
 
+import { HostKernelMounts } from "../../src/launch/kernel_mounts.ts";
 import assert from "node:assert/strict";
-import type { BubblewrapTool } from "../../src/launch/bubblewrap.ts";
-import { type PreparedLaunch, prepareLaunch } from "../../src/launch/confine.ts";
-import { compileGlob } from "../../src/launch/glob_pattern.ts";
-import { scanGlobs } from "../../src/launch/glob_scan.ts";
-import type { ConfinedCommand } from "../../src/launch/launch_plan.ts";
-import { OsHostTree } from "../../src/launch/os_host_tree.ts";
-import { RealPlaceholderFiles } from "../../src/launch/placeholder_files.ts";
-import type { Policy } from "../../src/launch/policy.ts";
-import type { PolicyEntry } from "../../src/launch/policy_entries.ts";
-import { resolveFiles } from "../../src/launch/policy_resolve.ts";
+import type { BubblewrapTool } from "../../src/launch/backends/bubblewrap.ts";
+import { prepareLaunch } from "../../src/launch/confine.ts";
+import { compileGlob } from "../../src/launch/policy/glob_pattern.ts";
+import { scanGlobs } from "../../src/launch/policy/glob_scan.ts";
+import type { ConfinedCommand, PreparedLaunch } from "../../src/launch/launch_plan.ts";
+import { OsHostTree } from "../../src/launch/policy/os_host_tree.ts";
+import { RealPlaceholderFiles } from "../../src/launch/policy/placeholder_files.ts";
+import type { Policy } from "../../src/launch/policy/policy.ts";
+import type { PolicyEntry } from "../../src/launch/policy/policy_entries.ts";
+import { resolveFiles } from "../../src/launch/policy/policy_resolve.ts";
 import { ARCHITECTURE, type FinishedRun, IS_ROOT, type Run, type RunOptions, shell, startPlan } from "./run_plan.ts";
 
 const PATH = "/usr/bin/bwrap";
@@ -118,17 +119,19 @@ export class Box {
   }
 
   async prepare(policy: string, command: ConfinedCommand, options: PolicyOptions = {}): Promise<PreparedLaunch> {
-    return prepareLaunch(command, await this.policy(policy, options), {
+    const launch = prepareLaunch(command, await this.policy(policy, options), {
       enforcement: { type: "bubblewrap", tool: this.tool },
       architecture: ARCHITECTURE,
       isRoot: IS_ROOT,
       placeholders: new RealPlaceholderFiles(),
+      kernelMounts: new HostKernelMounts(),
     });
+    assert.ok(launch !== null);
+    return launch;
   }
 
   async startCommand(policy: string, command: ConfinedCommand, options: PolicyOptions & RunOptions = {}): Promise<Run> {
     const { plan, release } = await this.prepare(policy, command, options);
-    assert.ok(plan !== null);
     try {
       return await startPlan(plan, { ...options, ended: release });
     } catch (error) {

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { silentLogger } from "../../src/log.ts";
-import { ProcessManager, type ProcessManagerOptions, type StartOptions } from "../../src/process/manager.ts";
-import { PosixBackend } from "../../src/process/posix_backend.ts";
+import { ProcessManager, type ProcessManagerOptions, type StartOptions } from "../../src/process/session/manager.ts";
+import { PosixBackend } from "../../src/process/posix/posix_backend.ts";
 import { PIPE_WITH_INPUT, RecordingSink, startOptions, TERMINAL } from "../support/process_session.ts";
 
 const isLinux = Deno.build.os === "linux";
@@ -23,22 +23,22 @@ class RealSession {
     const options = startOptions(fields);
     const request = { ...options.request, argv: ["/bin/sh", "-c", script], env: { PATH: "/usr/bin:/bin" } };
     const started = await this.manager.start({ ...options, request });
-    started.release();
+    started.begin();
   }
 
   closed(processId = "p") {
-    return this.manager.wait(processId, { until: "closed", timeoutMs: 20_000 });
+    return this.manager.get(processId).wait({ until: "closed", timeoutMs: 20_000 });
   }
 
   async text(processId = "p"): Promise<string> {
-    const { chunks } = await this.manager.read(processId, NOW);
+    const { chunks } = await this.manager.get(processId).read(NOW);
     return chunks.map(({ bytes }) => new TextDecoder().decode(bytes)).join("");
   }
 
   /** Waits until the output contains a text. */
   async printed(text: string, processId = "p"): Promise<void> {
     for (let afterSeq = 0; !(await this.text(processId)).includes(text);) {
-      const { nextSeq, closed } = await this.manager.read(processId, { afterSeq, maxBytes: null, waitMs: 20_000 });
+      const { nextSeq, closed } = await this.manager.get(processId).read({ afterSeq, maxBytes: null, waitMs: 20_000 });
       assert(!closed, `process closed without printing ${text}`);
       afterSeq = nextSeq - 1;
     }
@@ -78,9 +78,9 @@ realTest("a megabyte of input arrives complete and comes back complete", async (
   await session.sh("cat", { io: PIPE_WITH_INPUT });
   const line = "0123456789abcdef".repeat(512);
   for (let count = 0; count < 128; count++) {
-    assert.equal(await session.manager.write("p", encode(line), { writeId: `${count}` }), "accepted");
+    assert.equal(await session.manager.get("p").write(encode(line), { writeId: `${count}` }), "accepted");
   }
-  assert.equal(session.manager.closeStdin("p"), "accepted");
+  assert.equal(session.manager.get("p").closeStdin(), "accepted");
   await session.closed();
   assert.equal(await session.text(), line.repeat(128));
 });
@@ -90,10 +90,10 @@ realTest("writes to a child that does not read wait, and are released by its end
   let waiting: Promise<string> | undefined;
   for (let count = 0; waiting === undefined; count++) {
     assert(count < 100, "a write waits before a hundred of 64 KiB");
-    const status = session.manager.write("p", new Uint8Array(64 * 1024), { writeId: null });
+    const status = session.manager.get("p").write(new Uint8Array(64 * 1024), { writeId: null });
     if (status instanceof Promise) waiting = status;
   }
-  session.manager.terminate("p", { type: "force" });
+  session.manager.get("p").terminate({ type: "force" });
   assert.equal(await waiting, "stdinClosed");
   assert.equal((await session.closed()).exit?.exitCode, 137);
 });
@@ -103,7 +103,7 @@ realTest("a client that takes nothing pauses the child, and loses nothing", asyn
   sink.hasRoom = false;
   session.manager.attach(sink);
   await session.sh("head -c 3000000 /dev/zero; printf end");
-  const early = await session.manager.wait("p", { until: "exited", timeoutMs: 200 });
+  const early = await session.manager.get("p").wait({ until: "exited", timeoutMs: 200 });
   assert.equal(early.timedOut, true, "three megabytes do not fit into a pipe");
   assert.equal(sink.events.filter(({ type }) => type === "output").length, 1);
 
@@ -118,9 +118,9 @@ realTest("without a client the child runs on", async (session) => {
   await session.sh("head -c 3000000 /dev/zero; printf end");
   const { exit } = await session.closed();
   assert.equal(exit?.exitCode, 0);
-  const { chunks } = await session.manager.read("p", NOW);
+  const { chunks } = await session.manager.get("p").read(NOW);
   assert(chunks.reduce((sum, { bytes }) => sum + bytes.length, 0) <= 1024 * 1024);
-  const snapshot = session.manager.snapshot("p");
+  const snapshot = session.manager.get("p").snapshot();
   assert.deepEqual([snapshot.stdout.length, snapshot.truncated], [1024 * 1024, true]);
   assert.equal(new TextDecoder().decode(snapshot.stdout.subarray(-4)), "\0end");
 });
@@ -132,7 +132,7 @@ realTest("output of a grandchild comes between exit and close", async (session) 
   try {
     // The grandchild waits for the other end of the fifo, so it certainly outlives the shell.
     await session.sh(`mkfifo ${directory}/fifo; cat ${directory}/fifo & printf early; exit 3`);
-    const exited = await session.manager.wait("p", { until: "exited", timeoutMs: 20_000 });
+    const exited = await session.manager.get("p").wait({ until: "exited", timeoutMs: 20_000 });
     assert.equal(exited.closed, false);
     await Deno.writeTextFile(`${directory}/fifo`, "late");
     await session.closed();
@@ -145,13 +145,13 @@ realTest("output of a grandchild comes between exit and close", async (session) 
 realTest("a terminal echoes, resizes, takes its end of file and reports death by signal", async (session) => {
   await session.sh("stty size; cat; trap 'stty size' WINCH; echo ready; read line; kill -TERM $$", { io: TERMINAL });
   await session.printed("24 80");
-  assert.equal(await session.manager.write("p", encode("hello\r"), { writeId: null }), "accepted");
+  assert.equal(await session.manager.get("p").write(encode("hello\r"), { writeId: null }), "accepted");
   await session.printed("hello\r\nhello\r\n");
-  assert.equal(await session.manager.closeStdin("p"), "accepted");
+  assert.equal(await session.manager.get("p").closeStdin(), "accepted");
   await session.printed("ready");
-  session.manager.resize("p", { rows: 40, cols: 132 });
+  session.manager.get("p").resize({ rows: 40, cols: 132 });
   await session.printed("40 132");
-  await session.manager.write("p", encode("\r"), { writeId: null });
+  await session.manager.get("p").write(encode("\r"), { writeId: null });
   assert.deepEqual((await session.closed()).exit, {
     exitCode: 143,
     sandboxDenied: false,
@@ -162,7 +162,7 @@ realTest("a terminal echoes, resizes, takes its end of file and reports death by
 realTest("interrupt reaches the whole group, and what a trap prints is kept", async (session) => {
   await session.sh("trap 'echo trapped; exit 7' INT; echo up; while :; do sleep 0.05; done 2>/dev/null");
   await session.printed("up");
-  session.manager.signal("p", "interrupt");
+  session.manager.get("p").signal("interrupt");
   assert.equal((await session.closed()).exit?.exitCode, 7);
   assert.equal(await session.text(), "up\ntrapped\n");
 });
@@ -170,7 +170,7 @@ realTest("interrupt reaches the whole group, and what a trap prints is kept", as
 realTest("force reaches the close although a grandchild in its own session holds the output", async (session) => {
   await session.sh("setsid sleep 60 & echo up; wait");
   await session.printed("up");
-  assert.equal(session.manager.terminate("p", { type: "force" }), true);
+  assert.equal(session.manager.get("p").terminate({ type: "force" }), true);
   const { exit, closed } = await session.closed();
   assert.deepEqual([exit?.exitCode, closed], [137, true]);
 });
@@ -178,7 +178,7 @@ realTest("force reaches the close although a grandchild in its own session holds
 realTest("what the child printed just before it was killed is not lost", async (session) => {
   await session.sh("head -c 50000 /dev/zero; printf end >&2; exec sleep 60");
   await session.printed("end");
-  session.manager.terminate("p", { type: "force" });
+  session.manager.get("p").terminate({ type: "force" });
   await session.closed();
   assert.equal((await session.text()).replace("end", "").length, 50_000);
 });
@@ -188,13 +188,13 @@ realTest("grace lets a trap finish, and is followed by force if it does not", as
   const loop = "exec 2>/dev/null; echo up; while :; do sleep 0.05; done";
   await session.sh(`trap 'echo bye; exit 5' TERM; ${loop}`);
   await session.printed("up");
-  session.manager.terminate("p", { type: "graceful", timeoutMs: 10_000 });
+  session.manager.get("p").terminate({ type: "graceful", timeoutMs: 10_000 });
   assert.deepEqual((await session.closed()).exit?.exitCode, 5);
   assert.equal(await session.text(), "up\nbye\n");
 
   await session.sh(`trap '' TERM; ${loop}`, { processId: "q" });
   await session.printed("up", "q");
-  session.manager.terminate("q", { type: "graceful", timeoutMs: 100 });
+  session.manager.get("q").terminate({ type: "graceful", timeoutMs: 100 });
   assert.equal((await session.closed("q")).exit?.exitCode, 137);
 });
 

@@ -3,11 +3,23 @@
 import type { FileSystem, WriteFileRequest } from "../../../src/fs/file_system.ts";
 import type { NativePath } from "../../../src/path_uri.ts";
 import type { FsGetMetadataResult, FsWalkParams, FsWalkResult } from "../../../src/protocol/fs.ts";
-import { inScratchDirectory, makeFifo } from "../../support/scratch_directory.ts";
+import { assertFails, inScratchDirectory, makeFifo } from "../../support/scratch_directory.ts";
 
 export interface FileSystemUnderTest {
   readonly files: FileSystem;
   close(): Promise<void>;
+}
+
+/** Opened once for all tests of a file, for filesystems that take a process: starting it for every test takes longer. */
+export function sharedByAll(open: () => Promise<FileSystemUnderTest>): () => Promise<FileSystemUnderTest> {
+  let opened: FileSystemUnderTest | undefined;
+  Deno.test.beforeAll(async () => {
+    opened = await open();
+    // Whatever is started with the first call is not one test's own.
+    await opened.files.canonicalize("/");
+  });
+  Deno.test.afterAll(() => opened?.close());
+  return () => Promise.resolve({ files: opened!.files, close: () => Promise.resolve() });
 }
 
 /** Registers a test of one implementation. */
@@ -16,9 +28,19 @@ export type ContractTest = (
   body: (files: FileSystem, directory: string) => Promise<void>,
 ) => void;
 
-export function contractTest(name: string, open: () => Promise<FileSystemUnderTest>): ContractTest {
-  return (claim, body) =>
-    Deno.test(`${name}: ${claim}`, () =>
+/**
+ * Claims that an implementation does not make, and what it says to whoever relies on one. It must say so: a claim that is
+ * listed and holds after all is a failure, and so is one that fails in any other way.
+ */
+export type Refusals = Readonly<Record<string, RegExp>>;
+
+export function contractTest(
+  name: string,
+  open: () => Promise<FileSystemUnderTest>,
+  refusals: Refusals = {},
+): ContractTest {
+  const register = (title: string, body: (files: FileSystem, directory: string) => Promise<void>) =>
+    Deno.test(title, () =>
       inScratchDirectory(async (directory) => {
         const { files, close } = await open();
         try {
@@ -27,6 +49,13 @@ export function contractTest(name: string, open: () => Promise<FileSystemUnderTe
           await close();
         }
       }));
+  return (claim, body) => {
+    const refusal = refusals[claim];
+    if (refusal === undefined) return register(`${name}: ${claim}`, body);
+    register(`${name} refuses by name: ${claim}`, async (files, directory) => {
+      await assertFails(body(files, directory), "invalidRequest", refusal);
+    });
+  };
 }
 
 export const NOT_FOUND = "No such file or directory (os error 2)";

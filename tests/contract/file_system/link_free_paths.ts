@@ -1,7 +1,7 @@
 /** The filesystem contract: paths in which no link may be. */
 
 import assert from "node:assert/strict";
-import { assertFails } from "../../support/scratch_directory.ts";
+import { assertFails, makeFifo } from "../../support/scratch_directory.ts";
 import { type ContractTest, metadata, names, NOT_FOUND, read, remove, write } from "./harness.ts";
 
 export function testLinkFreePaths(test: ContractTest): void {
@@ -43,6 +43,30 @@ export function testLinkFreePaths(test: ContractTest): void {
     assert.equal(await Deno.readTextFile(`${directory}/real/f`), "hello");
     assert.deepEqual(names(`${directory}/real`), ["f"]);
     assert.equal((await Deno.lstat(`${directory}/link`)).isSymlink, true);
+  });
+
+  test("without following links, what is not a regular file is refused at once, too", async (files, directory) => {
+    assert.match(await read(files, "/etc/passwd", false), /:/);
+    await makeFifo(`${directory}/fifo`);
+    for (const path of [directory, `${directory}/fifo`, "/dev/null", "/dev/zero"]) {
+      await assertFails(read(files, path, false), "invalidRequest", /is not a file/);
+    }
+    const listener = Deno.listen({ transport: "unix", path: `${directory}/socket` });
+    try {
+      await assertFails(read(files, `${directory}/socket`, false), "invalidRequest", /is not a file/);
+    } finally {
+      listener.close();
+    }
+  });
+
+  test("without following links, a link where a file has to be absent is in the way", async (files, directory) => {
+    await Deno.symlink("target", `${directory}/link`);
+    for (const atomic of [false, true]) {
+      const options = { atomic, ifMatch: "absent", followSymlinks: false } as const;
+      await write(files, `${directory}/new-${atomic}`, "x", options);
+      await assertFails(write(files, `${directory}/link`, "x", options), "invalidRequest", /exists/);
+    }
+    assert.deepEqual(names(directory), ["link", "new-false", "new-true"]);
   });
 
   test("without following links, ordinary paths work as ever", async (files, directory) => {

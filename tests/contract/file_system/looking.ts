@@ -126,4 +126,29 @@ export function testLooking(test: ContractTest): void {
     const entries = await files.readDirectory(directory);
     assert.deepEqual(entries.map((entry) => entry.fileName).sort(), expected);
   });
+
+  test("list describes every name itself, links with where they lead", async (files, directory) => {
+    await Deno.mkdir(`${directory}/d`, { mode: 0o750 });
+    await Deno.writeTextFile(`${directory}/f`, "hello", { mode: 0o640 });
+    await Deno.utime(`${directory}/f`, 1, 1_234_567_890);
+    await Deno.symlink("f", `${directory}/to-file`);
+    await Deno.symlink("no where", `${directory}/broken`);
+    await makeFifo(`${directory}/fifo`);
+    const entries = await files.list(directory);
+    const found = Object.fromEntries(entries.map(({ fileName, kind, target }) => [fileName, [kind, target]]));
+    assert.deepEqual(found, {
+      "d": ["directory", undefined],
+      "f": ["file", undefined],
+      "to-file": ["symlink", "f"],
+      "broken": ["symlink", "no where"],
+      "fifo": ["other", undefined],
+    });
+    const file = entries.find(({ fileName }) => fileName === "f")!;
+    const { uid, gid } = await Deno.stat(`${directory}/f`);
+    const { size, mode, modifiedAtMs, nlink } = file;
+    assert.deepEqual([size, mode, modifiedAtMs, nlink], [5, 0o640, 1_234_567_890_000, 1]);
+    assert.deepEqual([file.uid, file.gid], [uid, gid]);
+    await assertFails(files.list(`${directory}/f`), "internal", "Not a directory (os error 20)");
+    await assertFails(files.list(`${directory}/missing`), "notFound", NOT_FOUND);
+  });
 }

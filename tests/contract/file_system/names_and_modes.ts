@@ -57,4 +57,39 @@ export function testNamesAndModes(test: ContractTest): void {
     const missing = files.chmod({ path: `${directory}/none`, mode: 0o600, followSymlinks: true });
     await assertFails(missing, "notFound", NOT_FOUND);
   });
+
+  test("setTimes sets the time of modification of what a link leads to", async (files, directory) => {
+    await Deno.writeTextFile(`${directory}/f`, "");
+    await Deno.mkdir(`${directory}/d`);
+    await Deno.symlink("f", `${directory}/link`);
+    const modifiedAtMs = 1_234_567_890_123;
+    for (const name of ["link", "d"]) {
+      await files.setTimes({ path: `${directory}/${name}`, modifiedAtMs, followSymlinks: true });
+    }
+    assert.equal(Deno.statSync(`${directory}/f`).mtime?.getTime(), modifiedAtMs);
+    assert.equal(Deno.statSync(`${directory}/d`).mtime?.getTime(), modifiedAtMs);
+    assert.notEqual(Deno.lstatSync(`${directory}/link`).mtime?.getTime(), modifiedAtMs);
+    const missing = files.setTimes({ path: `${directory}/none`, modifiedAtMs, followSymlinks: true });
+    await assertFails(missing, "notFound", NOT_FOUND);
+  });
+
+  test("a rename that is flushed renames, files and directories", async (files, directory) => {
+    await Deno.writeTextFile(`${directory}/f`, "content");
+    await Deno.mkdir(`${directory}/d`);
+    await files.rename({
+      sourcePath: `${directory}/f`,
+      destinationPath: `${directory}/g`,
+      overwrite: true,
+      flush: true,
+    });
+    await files.rename({
+      sourcePath: `${directory}/d`,
+      destinationPath: `${directory}/e`,
+      overwrite: false,
+      flush: true,
+    });
+    assert.deepEqual(names(directory), ["e", "g"]);
+    const missing = { sourcePath: `${directory}/f`, destinationPath: `${directory}/h`, overwrite: true, flush: true };
+    await assertFails(files.rename(missing), "notFound", NOT_FOUND);
+  });
 }

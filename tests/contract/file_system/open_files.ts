@@ -52,6 +52,23 @@ export function testOpenFiles(test: ContractTest): void {
     );
   });
 
+  test("a file opened to be changed keeps what is not written, and must be there", async (files, directory) => {
+    const path = `${directory}/f`;
+    await Deno.writeTextFile(path, "old content");
+    const file = await files.open({ path, mode: "update", followSymlinks: true });
+    try {
+      await file.writeBlock(0, encode("OLD"));
+      await file.writeBlock(11, encode("!"));
+      assert.equal(await Deno.readTextFile(path), "OLD content!");
+      await assertFails(file.readBlock(0, 1), "internal", "Bad file descriptor (os error 9)");
+    } finally {
+      await file.close();
+    }
+    const missing = files.open({ path: `${directory}/no`, mode: "update", followSymlinks: true });
+    await assertFails(missing, "notFound", NOT_FOUND);
+    assert.deepEqual([...Deno.readDirSync(directory)].map(({ name }) => name), ["f"]);
+  });
+
   test("closing an open file waits for the blocks under way", async (files, directory) => {
     const content = pattern(8 * 1024 * 1024);
     const file = await files.open({ path: `${directory}/f`, mode: "replace", followSymlinks: true });

@@ -1,8 +1,9 @@
 /** The filesystem contract: removing and copying, trees above all. */
 
 import assert from "node:assert/strict";
-import { assertFails, modeOf, openBelow } from "../../support/scratch_directory.ts";
-import { type ContractTest, copy, names, NOT_FOUND, pattern, plantTree, remove } from "./harness.ts";
+import { openBelow } from "../../support/proc.ts";
+import { assertFails, modeOf } from "../../support/scratch_directory.ts";
+import { type ContractTest, copy, metadata, names, NOT_FOUND, pattern, plantTree, remove } from "./harness.ts";
 
 export function testTrees(test: ContractTest): void {
   test("remove removes trees and takes missing things easily", async (files, directory) => {
@@ -65,20 +66,24 @@ export function testTrees(test: ContractTest): void {
     await Deno.chmod(`${directory}/large`, 0o4511);
     await copy(files, `${directory}/large`, `${directory}/c`);
     assert.equal(modeOf(`${directory}/c`), 0o4511);
-    await Deno.chmod(`${directory}/c`, 0o600);
+  });
+
+  test("copy copies files of the kernel that claim to be empty", async (files, directory) => {
     await copy(files, "/proc/self/status", `${directory}/c`);
     assert.match(await Deno.readTextFile(`${directory}/c`), /^Name:/);
   });
 
   test("copy of a file onto a device gives it the content", async (files, directory) => {
     await Deno.writeTextFile(`${directory}/f`, "x");
-    await Deno.symlink("/dev/full", `${directory}/full`);
     await copy(files, `${directory}/f`, "/dev/null");
-    await assertFails(
-      copy(files, `${directory}/f`, `${directory}/full`),
-      "internal",
-      "No space left on device (os error 28)",
-    );
+  });
+
+  test("copy of a file onto a device tells what that says", async (files, directory) => {
+    await Deno.writeTextFile(`${directory}/f`, "x");
+    await Deno.symlink("/dev/full", `${directory}/full`);
+    assert.equal((await metadata(files, "/dev/full")).isFile, false);
+    const full = copy(files, `${directory}/f`, `${directory}/full`);
+    await assertFails(full, "internal", "No space left on device (os error 28)");
     assert.deepEqual(openBelow(directory), []);
   });
 

@@ -3,9 +3,26 @@
 import assert from "node:assert/strict";
 import { assertFails, makeFifo, modeOf } from "../../support/scratch_directory.ts";
 import { accessList, attributesOf, setAttributes } from "../../support/attributes.ts";
-import { type ContractTest, decode, encode, HELLO_DIGEST, names, NOT_FOUND, pattern, write } from "./harness.ts";
+import {
+  type ContractTest,
+  decode,
+  encode,
+  HELLO_DIGEST,
+  metadata,
+  names,
+  NOT_FOUND,
+  pattern,
+  write,
+} from "./harness.ts";
 
 export function testWriting(test: ContractTest): void {
+  testWritingInPlace(test);
+  testWritingEitherWay(test, "writeFile", { atomic: false });
+  testWritingEitherWay(test, "writeFile with atomic", { atomic: true });
+  testAtomicWriting(test);
+}
+
+function testWritingInPlace(test: ContractTest): void {
   test("writeFile creates, truncates and keeps the mode", async (files, directory) => {
     const path = `${directory}/f`;
     await write(files, path, "long content");
@@ -38,99 +55,17 @@ export function testWriting(test: ContractTest): void {
     assert.equal((await Deno.stat(`${directory}/a`)).nlink, 2);
   });
 
-  test("writeFile follows links, also one to a file that does not exist yet", async (files, directory) => {
-    await Deno.writeTextFile(`${directory}/target`, "old");
-    await Deno.symlink("target", `${directory}/link`);
-    await Deno.symlink("made", `${directory}/dangling`);
-    for (const atomic of [false, true]) {
-      await write(files, `${directory}/link`, `new ${atomic}`, { atomic });
-      assert.equal(await Deno.readTextFile(`${directory}/target`), `new ${atomic}`);
-      await write(files, `${directory}/dangling`, `made ${atomic}`, { atomic });
-      assert.equal(await Deno.readTextFile(`${directory}/made`), `made ${atomic}`);
-      await Deno.remove(`${directory}/made`);
-    }
-    assert.equal((await Deno.lstat(`${directory}/link`)).isSymlink, true);
-    assert.deepEqual(names(directory), ["dangling", "link", "target"]);
-  });
-
-  test("writeFile fails in the words of the system and changes nothing", async (files, directory) => {
-    await Deno.writeTextFile(`${directory}/f`, "");
-    await Deno.symlink("loop", `${directory}/loop`);
-    await Deno.symlink("..", `${directory}/up`);
-    for (const atomic of [false, true]) {
-      const options = { atomic };
-      await assertFails(write(files, `${directory}/no/x`, "", options), "notFound", NOT_FOUND);
-      await assertFails(write(files, `${directory}/f/x`, "", options), "internal", "Not a directory (os error 20)");
-      await assertFails(write(files, directory, "", options), "internal", "Is a directory (os error 21)");
-      await assertFails(write(files, "/", "", options), "internal", "Is a directory (os error 21)");
-      await assertFails(write(files, `${directory}/loop`, "", options), "internal", /os error 40/);
-      await assertFails(write(files, `${directory}/up`, "", options), "internal", "Is a directory (os error 21)");
-    }
-    assert.deepEqual(names(directory), ["f", "loop", "up"]);
-  });
-
-  test("writeFile never waits for a fifo, with a reader or without", async (files, directory) => {
-    await makeFifo(`${directory}/fifo`);
-    const path = `${directory}/fifo`;
-    for (const atomic of [false, true]) {
-      await assertFails(write(files, path, "x", { atomic }), "invalidRequest", /is not a file/);
-    }
-    const reader = await Deno.open(path, { read: true, write: true });
-    try {
-      await assertFails(write(files, path, "x"), "invalidRequest", /is not a file/);
-      await assertFails(
-        files.open({ path, mode: "replace", followSymlinks: true }),
-        "invalidRequest",
-        /is not a file/,
-      );
-    } finally {
-      reader.close();
-    }
+  test("writeFile gives a device its content", async (files) => {
     await write(files, "/dev/null", "swallowed");
+  });
+
+  test("writeFile tells what a device says", async (files) => {
+    assert.equal((await metadata(files, "/dev/full")).isFile, false);
     await assertFails(write(files, "/dev/full", "x"), "internal", "No space left on device (os error 28)");
   });
+}
 
-  test("writeFile with ifMatch writes what the caller has read and refuses anything else", async (files, directory) => {
-    const path = `${directory}/f`;
-    for (const atomic of [false, true]) {
-      await Deno.writeTextFile(path, "hello");
-      await write(files, path, "changed", { atomic, ifMatch: HELLO_DIGEST });
-      assert.equal(await Deno.readTextFile(path), "changed");
-      const stale = write(files, path, "again", { atomic, ifMatch: HELLO_DIGEST });
-      await assertFails(stale, "invalidRequest", /ifMatch expects sha256:2cf2.* but the file has sha256:/);
-      assert.equal(await Deno.readTextFile(path), "changed");
-      const missing = write(files, `${directory}/missing`, "x", { atomic, ifMatch: HELLO_DIGEST });
-      await assertFails(missing, "invalidRequest", /does not exist/);
-      assert.deepEqual(names(directory), ["f"]);
-    }
-  });
-
-  test("writeFile with ifMatch absent makes a file that was not there, and touches none", async (files, directory) => {
-    for (const atomic of [false, true]) {
-      const path = `${directory}/${atomic}`;
-      await write(files, path, "first", { atomic, ifMatch: "absent" });
-      assert.equal(await Deno.readTextFile(path), "first");
-      await assertFails(write(files, path, "second", { atomic, ifMatch: "absent" }), "invalidRequest", /exists/);
-      assert.equal(await Deno.readTextFile(path), "first");
-    }
-    assert.deepEqual(names(directory), ["false", "true"]);
-  });
-
-  test("writeFile with ifMatch absent means the target of a link, not the link", async (files, directory) => {
-    await Deno.symlink("target", `${directory}/second`);
-    await Deno.symlink("second", `${directory}/link`);
-    for (const atomic of [false, true]) {
-      const options = { atomic, ifMatch: "absent" } as const;
-      await write(files, `${directory}/link`, "first", options);
-      assert.equal(await Deno.readTextFile(`${directory}/target`), "first");
-      await assertFails(write(files, `${directory}/link`, "second", options), "invalidRequest", /exists/);
-      const unfollowed = write(files, `${directory}/link`, "x", { ...options, followSymlinks: false });
-      await assertFails(unfollowed, "invalidRequest", /exists/);
-      await Deno.remove(`${directory}/target`);
-    }
-    assert.deepEqual(names(directory), ["link", "second"]);
-  });
-
+function testAtomicWriting(test: ContractTest): void {
   test("an atomic write replaces the file, keeps its mode and leaves nothing beside it", async (files, directory) => {
     const path = `${directory}/f`;
     await Deno.writeTextFile(path, "old");
@@ -154,7 +89,7 @@ export function testWriting(test: ContractTest): void {
   });
 
   test("an atomic write does not separate hard links unless told to", async (files, directory) => {
-    await Deno.writeTextFile(`${directory}/a`, "shared");
+    await write(files, `${directory}/a`, "shared", { atomic: true });
     await Deno.link(`${directory}/a`, `${directory}/b`);
     const refused = write(files, `${directory}/a`, "x", { atomic: true });
     await assertFails(refused, "invalidRequest", /2 hard links/);
@@ -195,5 +130,108 @@ export function testWriting(test: ContractTest): void {
     await write(files, `${shared}/a`, "new", { atomic: true });
     await write(files, `${shared}/b`, "new");
     assert.deepEqual(attributesOf(`${shared}/a`), attributesOf(`${shared}/b`));
+  });
+}
+
+/** What holds for both ways to write. */
+function testWritingEitherWay(test: ContractTest, way: string, { atomic }: { atomic: boolean }): void {
+  test(`${way} follows links, also one to a file that does not exist yet`, async (files, directory) => {
+    await Deno.writeTextFile(`${directory}/target`, "old");
+    await Deno.symlink("target", `${directory}/link`);
+    await Deno.symlink("made", `${directory}/dangling`);
+    await write(files, `${directory}/link`, "new", { atomic });
+    assert.equal(await Deno.readTextFile(`${directory}/target`), "new");
+    await write(files, `${directory}/dangling`, "made", { atomic });
+    assert.equal(await Deno.readTextFile(`${directory}/made`), "made");
+    assert.equal((await Deno.lstat(`${directory}/link`)).isSymlink, true);
+    assert.deepEqual(names(directory), ["dangling", "link", "made", "target"]);
+  });
+
+  test(`${way} fails in the words of the system and changes nothing`, async (files, directory) => {
+    await write(files, `${directory}/f`, "", { atomic });
+    await Deno.symlink("loop", `${directory}/loop`);
+    await Deno.symlink("..", `${directory}/up`);
+    await assertFails(write(files, `${directory}/no/x`, "", { atomic }), "notFound", NOT_FOUND);
+    await assertFails(write(files, `${directory}/f/x`, "", { atomic }), "internal", "Not a directory (os error 20)");
+    await assertFails(write(files, directory, "", { atomic }), "internal", "Is a directory (os error 21)");
+    await assertFails(write(files, "/", "", { atomic }), "internal", "Is a directory (os error 21)");
+    await assertFails(write(files, `${directory}/loop`, "", { atomic }), "internal", /os error 40/);
+    await assertFails(write(files, `${directory}/up`, "", { atomic }), "internal", "Is a directory (os error 21)");
+    assert.deepEqual(names(directory), ["f", "loop", "up"]);
+  });
+
+  test(`${way} never waits for a fifo, with a reader or without`, async (files, directory) => {
+    await write(files, `${directory}/beside`, "x", { atomic });
+    const path = `${directory}/fifo`;
+    await makeFifo(path);
+    await assertFails(write(files, path, "x", { atomic }), "invalidRequest", /is not a file/);
+    const reader = await Deno.open(path, { read: true, write: true });
+    try {
+      await assertFails(write(files, path, "x", { atomic }), "invalidRequest", /is not a file/);
+      const open = files.open({ path, mode: "replace", followSymlinks: true });
+      await assertFails(open, "invalidRequest", /is not a file/);
+    } finally {
+      reader.close();
+    }
+  });
+
+  test(`${way} and ifMatch writes what the caller has read and refuses anything else`, async (files, directory) => {
+    const path = `${directory}/f`;
+    await Deno.writeTextFile(path, "hello");
+    await write(files, path, "changed", { atomic, ifMatch: HELLO_DIGEST });
+    assert.equal(await Deno.readTextFile(path), "changed");
+    const stale = write(files, path, "again", { atomic, ifMatch: HELLO_DIGEST });
+    await assertFails(stale, "invalidRequest", /ifMatch expects sha256:2cf2.* but the file has sha256:/);
+    assert.equal(await Deno.readTextFile(path), "changed");
+    const missing = write(files, `${directory}/missing`, "x", { atomic, ifMatch: HELLO_DIGEST });
+    await assertFails(missing, "invalidRequest", /does not exist/);
+    assert.deepEqual(names(directory), ["f"]);
+  });
+
+  test(`${way} and ifMatch lets exactly one of several writers find what all have read`, async (files, directory) => {
+    const path = `${directory}/f`;
+    await Deno.writeTextFile(path, "hello");
+    const writers = Array.from({ length: 8 }, (_, index) => `writer ${index}`);
+    const outcomes = await Promise.allSettled(
+      writers.map((text) => write(files, path, text, { atomic, ifMatch: HELLO_DIGEST })),
+    );
+    const refused = outcomes.filter(({ status }) => status === "rejected") as PromiseRejectedResult[];
+    // Each says that the content is another one, and the file holds what the one who succeeded wrote.
+    if (refused.length !== writers.length - 1) throw refused[0]?.reason ?? new Error("all of them were let in");
+    for (const { reason } of refused) {
+      await assertFails(Promise.reject(reason), "invalidRequest", /ifMatch expects sha256:2cf2/);
+    }
+    const winner = outcomes.findIndex(({ status }) => status === "fulfilled");
+    assert.equal(await Deno.readTextFile(path), writers[winner]);
+  });
+
+  test(`${way} gives the file the time that is asked for, flushed or not`, async (files, directory) => {
+    const path = `${directory}/f`;
+    for (const [flush, modifiedAtMs] of [[true, 1_000_000_000_001], [false, 1_000_000_000_002]] as const) {
+      await write(files, path, `${flush}`, { atomic, flush, modifiedAtMs, mode: 0o640 });
+      assert.equal(await Deno.readTextFile(path), `${flush}`);
+      assert.equal(Deno.statSync(path).mtime?.getTime(), modifiedAtMs);
+      assert.equal(Deno.statSync(path).mode! & 0o777, 0o640);
+    }
+    assert.deepEqual(names(directory), ["f"]);
+  });
+
+  test(`${way} and ifMatch absent makes a file that was not there, and touches none`, async (files, directory) => {
+    const path = `${directory}/f`;
+    await write(files, path, "first", { atomic, ifMatch: "absent" });
+    assert.equal(await Deno.readTextFile(path), "first");
+    await assertFails(write(files, path, "second", { atomic, ifMatch: "absent" }), "invalidRequest", /exists/);
+    assert.equal(await Deno.readTextFile(path), "first");
+    assert.deepEqual(names(directory), ["f"]);
+  });
+
+  test(`${way} and ifMatch absent means the target of a link, not the link`, async (files, directory) => {
+    await Deno.symlink("target", `${directory}/second`);
+    await Deno.symlink("second", `${directory}/link`);
+    await write(files, `${directory}/link`, "first", { atomic, ifMatch: "absent" });
+    assert.equal(await Deno.readTextFile(`${directory}/target`), "first");
+    const again = write(files, `${directory}/link`, "second", { atomic, ifMatch: "absent" });
+    await assertFails(again, "invalidRequest", /exists/);
+    assert.deepEqual(names(directory), ["link", "second", "target"]);
   });
 }

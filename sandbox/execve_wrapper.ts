@@ -1,0 +1,53 @@
+/**
+ * The hidden mode `execve-wrapper FILE ARGV…`: what a patched Bash executes in place of a program. It asks the server
+ * over the socket in `CODEX_ESCALATE_SOCKET`, and then becomes the program, hands its input and output over, or refuses.
+ *
+ * It guards nothing: any process inside could ask, or not ask. If the server hangs up or talks nonsense, nothing is run.
+ * Only `sendmsg`, `recvmsg`, `read` and `write` are used on sockets: other calls fail in a sandbox without network.
+ */
+
+import { askBeforeExec, type WrapperAnswer, WrapperLink } from "../src/mcp/patched/wrapper_link.ts";
+import { becomeProgram, ownWords } from "../src/os/children/become_program.ts";
+import { describeErrno } from "../src/os/errno.ts";
+
+const EXIT_REFUSED = 1;
+const EXIT_USAGE = 2;
+
+const SOCKET_VARIABLE = "CODEX_ESCALATE_SOCKET";
+/** What the server is not told, since it set them itself. */
+const OWN_VARIABLES = [SOCKET_VARIABLE, "BASH_EXEC_WRAPPER", "EXEC_WRAPPER"];
+
+/** Resolves with the exit code, unless it became the program. */
+export async function execveWrapper(args: readonly string[]): Promise<number> {
+  const [file] = args;
+  if (file === undefined) {
+    console.error("Usage: exec-server execve-wrapper FILE [ARGV]...");
+    return EXIT_USAGE;
+  }
+  const socket = Number(Deno.env.get(SOCKET_VARIABLE) ?? "");
+  if (!Number.isInteger(socket) || socket < 3) {
+    console.error(`exec-server execve-wrapper: ${SOCKET_VARIABLE} names no descriptor: nothing was run`);
+    return EXIT_REFUSED;
+  }
+  const env = Object.fromEntries(Object.entries(Deno.env.toObject()).filter(([name]) => !OWN_VARIABLES.includes(name)));
+  let answer: WrapperAnswer;
+  try {
+    answer = await askBeforeExec(WrapperLink.connect(socket), { file, argv: args.slice(1), workdir: Deno.cwd(), env });
+  } catch (error) {
+    console.error(`exec-server execve-wrapper: ${error instanceof Error ? error.message : error}: nothing was run`);
+    return EXIT_REFUSED;
+  }
+  switch (answer.type) {
+    case "run": {
+      // As the kernel has them: words of a program need not be text.
+      const [path, ...argv] = ownWords(args.length);
+      console.error(`exec-server execve-wrapper: cannot run ${file}: ${describeErrno(becomeProgram(path!, argv))}`);
+      return EXIT_REFUSED;
+    }
+    case "denied":
+      console.error(answer.reason === null ? "Execution denied" : `Execution denied: ${answer.reason}`);
+      return EXIT_REFUSED;
+    case "exited":
+      return answer.exitCode;
+  }
+}

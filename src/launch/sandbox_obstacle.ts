@@ -1,0 +1,18 @@
+/**
+ * What this program lacks to make any sandbox at all, known before anything is tried: the C library, or a permission of
+ * the runtime. Other obstacles (no temporary directory, no bubblewrap) are found by trying.
+ */
+
+import { whyNoLibc } from "../os/libc_access.ts";
+
+/** What sandboxes need of the runtime: to look at the disk, and to know the user. */
+const NEEDED: readonly (readonly [Deno.PermissionDescriptor, flag: string])[] = [
+  [{ name: "read" }, "--allow-read"],
+  [{ name: "sys", kind: "uid" }, "--allow-sys"],
+];
+
+/** For people; null when nothing is missing. Does not change while the program runs. */
+export function sandboxObstacle(): string | null {
+  const missing = NEEDED.find(([permission]) => Deno.permissions.querySync(permission).state !== "granted");
+  return whyNoLibc() ?? (missing === undefined ? null : `this server runs without ${missing[1]}`);
+}

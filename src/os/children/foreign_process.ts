@@ -1,0 +1,201 @@
+/**
+ * What a waiting thread of another process has: its descriptors, its directory, its limits, the view of files it sees.
+ *
+ * Every answer is about whoever has that number now. The caller makes sure that this is still the thread that was
+ * meant, by asking its listener afterwards (`isCallWaiting`). Descriptors that are returned are close-on-exec and the
+ * caller's.
+ */
+
+import { closeDescriptor } from "../descriptor.ts";
+import { fromByteString, lossyText, toByteString } from "../files/byte_string.ts";
+import {
+  AT_FDCWD,
+  O_DIRECTORY,
+  O_NOFOLLOW,
+  O_PATH,
+  openAt,
+  openWithoutLinks,
+  readLinkAt,
+} from "../files/file_calls.ts";
+import { S_IFREG, statFd } from "../files/file_stat.ts";
+import { fileSymbols, settle } from "../files/file_symbols.ts";
+import { ENOENT, ENOTDIR } from "../errno.ts";
+import { allocate, cString, libc, libcFunctions, whilePinned } from "../libc.ts";
+import { openPidfd } from "./pidfd.ts";
+import { listNumbers, readText } from "./procfs.ts";
+import { getLimit, type Limit, RLIMIT_LOCKS } from "./resource_limits.ts";
+
+const SYS_PIDFD_OPEN = 434n;
+const SYS_PIDFD_GETFD = 438n;
+/** Linux 6.9: a descriptor of one thread, which may have other descriptors than the rest of its process. */
+const PIDFD_THREAD = 0o200n;
+
+/** Resources that the kernel has limits for. */
+const RESOURCES = 16;
+
+/** The process of a thread, and what its `status` says besides. */
+export interface ThreadStatus {
+  readonly tgid: number;
+  readonly umask: number;
+  /** Signals that wait for it or for its process, as bits from signal 1 on. */
+  readonly pendingSignals: bigint;
+}
+
+export function threadStatus(tid: number): ThreadStatus | null {
+  const text = readText(`/proc/${tid}/status`);
+  if (text === null) return null;
+  const field = (name: string): string => new RegExp(`^${name}:\\s*(\\S+)`, "m").exec(text)?.[1] ?? "0";
+  return {
+    tgid: Number(field("Tgid")),
+    umask: parseInt(field("Umask"), 8),
+    pendingSignals: BigInt(`0x${field("SigPnd")}`) | BigInt(`0x${field("ShdPnd")}`),
+  };
+}
+
+/** The process that a thread belongs to; null when it is gone. */
+export function processOf(tid: number): number | null {
+  // Only a process has such a descriptor. Asking for it takes a tenth of the time that its `status` takes.
+  const pidfd = openPidfd(tid);
+  if (pidfd < 0) return threadStatus(tid)?.tgid ?? null;
+  closeDescriptor(pidfd);
+  return tid;
+}
+
+/** A descriptor that stands for a thread's process and its descriptors; negative when there is none to be had. */
+export function openThread(tid: number, tgid: number): number {
+  const thread = libc().syscall(SYS_PIDFD_OPEN, BigInt(tid), PIDFD_THREAD, 0n, 0n);
+  return thread >= 0 || tid !== tgid ? thread : openPidfd(tid);
+}
+
+/** A copy of a descriptor of that process; null when it has none of that number, or it is not ours to take. */
+export function takeDescriptor(pidfd: number, fd: number): number | null {
+  const copy = libc().syscall(SYS_PIDFD_GETFD, BigInt(pidfd), BigInt(fd), 0n, 0n);
+  return copy < 0 ? null : copy;
+}
+
+/** Numbers of the descriptors that a thread would keep when it becomes another program. */
+export function inheritableDescriptors(tid: number): number[] {
+  return listNumbers(`/proc/${tid}/fd`).filter((fd) => {
+    const flags = /^flags:\s*(\d+)/m.exec(readText(`/proc/${tid}/fdinfo/${fd}`) ?? "")?.[1];
+    return flags !== undefined && (parseInt(flags, 8) & 0o2000000) === 0;
+  });
+}
+
+/** All limits, except the one that carries our marks. */
+export function limitsOf(tid: number): { readonly resource: number; readonly limit: Limit }[] {
+  return Array.from({ length: RESOURCES }, (_, resource) => resource).flatMap((resource) => {
+    const limit = resource === RLIMIT_LOCKS ? null : getLimit(resource, tid);
+    return limit === null ? [] : [{ resource, limit }];
+  });
+}
+
+/** Where a link of a thread's `/proc` leads, as it sees it: `cwd`, `exe`, `fd/3`. Null when it is gone or not UTF-8. */
+export function linkOf(tid: number, name: string): string | null {
+  const target = readLinkAt(AT_FDCWD, toByteString(`/proc/${tid}/${name}`));
+  if (typeof target === "number") return null;
+  const text = fromByteString(target);
+  return typeof text === "string" ? text : lossyText(target);
+}
+
+/**
+ * Our own way to the directory that a thread is in, so that what we start there sees it as we do, and not through the
+ * thread's mounts. Null when we have no such directory at that path.
+ */
+export function openOwnDirectory(tid: number): number | null {
+  const path = linkOf(tid, "cwd");
+  const theirs = openAt(AT_FDCWD, toByteString(`/proc/${tid}/cwd`), O_PATH | O_DIRECTORY);
+  if (path === null || theirs < 0) return null;
+  const ours = openWithoutLinks(toByteString(path), O_PATH | O_DIRECTORY);
+  const isSame = ours >= 0 && identityOf(ours) === identityOf(theirs);
+  closeDescriptor(theirs);
+  if (isSame) return ours;
+  if (ours >= 0) closeDescriptor(ours);
+  return null;
+}
+
+function identityOf(fd: number): string | null {
+  const stat = statFd(fd);
+  return typeof stat === "number" ? null : stat.identity;
+}
+
+// ---------------------------------------------------------------- files as the thread sees them
+
+const SYS_OPENAT2 = 437n;
+const O_CLOEXEC = 0o2000000;
+const RESOLVE_NO_MAGICLINKS = 0x02;
+const RESOLVE_IN_ROOT = 0x10;
+const OPEN_HOW_BYTES = 24;
+
+/** What a path means to a thread: the file, or that there is certainly none, or that it cannot be said. */
+export type SeenFile =
+  | { readonly type: "file"; readonly identity: string; readonly isProgram: boolean }
+  | { readonly type: "missing" }
+  | { readonly type: "unknown" };
+
+/** What lies there is another file for each process that asks. */
+const OWN_PLACES = /^\/+(?:proc|dev)(?:\/|$)/;
+
+const pathFunctions = libcFunctions({
+  /** `openat2`, on another thread. Buffers belong to the call. */
+  openat2: {
+    name: "syscall",
+    parameters: ["i64", "i32", "buffer", "buffer", "usize"],
+    result: "i32",
+    nonblocking: true,
+  },
+});
+
+/**
+ * Looks at an absolute path, which may contain links, from a thread's root directory. On another thread, since the path
+ * may lead to a mount that does not answer.
+ */
+export async function findFileSeenBy(tid: number, path: string): Promise<SeenFile> {
+  if (OWN_PLACES.test(path)) return { type: "unknown" };
+  const root = openAt(AT_FDCWD, toByteString(`/proc/${tid}/root`), O_PATH | O_DIRECTORY);
+  if (root < 0) return { type: "unknown" };
+  const name = cString(path);
+  const how = openHow.slice();
+  new DataView(how.buffer).setUint32(0, (O_PATH | O_CLOEXEC) >>> 0, true);
+  const size = BigInt(OPEN_HOW_BYTES);
+  const fd = await whilePinned([name, how], () => pathFunctions().openat2(SYS_OPENAT2, root, name, how, size));
+  if (fd >= 0) closeDescriptor(fd);
+  closeDescriptor(root);
+  // What was answered there is answered here, as quickly, and with a reason.
+  return fileSeenBy(tid, path);
+}
+
+/** The same on this thread, for a place that has answered before. */
+export function fileSeenBy(tid: number, path: string): SeenFile {
+  if (OWN_PLACES.test(path)) return { type: "unknown" };
+  const root = openAt(AT_FDCWD, toByteString(`/proc/${tid}/root`), O_PATH | O_DIRECTORY);
+  if (root < 0) return { type: "unknown" };
+  try {
+    const fd = openInRoot(root, path, O_PATH);
+    // A link that leads nowhere for us may lead somewhere for the thread, below its own /proc. So links count as there.
+    const isMissing = (fd === -ENOENT || fd === -ENOTDIR) &&
+      openedAndClosed(openInRoot(root, path, O_PATH | O_NOFOLLOW)) < 0;
+    if (fd < 0) return { type: isMissing ? "missing" : "unknown" };
+    const stat = statFd(fd);
+    closeDescriptor(fd);
+    if (typeof stat === "number") return { type: "unknown" };
+    return { type: "file", identity: stat.identity, isProgram: stat.type === S_IFREG && (stat.mode & 0o111) !== 0 };
+  } finally {
+    closeDescriptor(root);
+  }
+}
+
+const openHow = allocate(OPEN_HOW_BYTES);
+const openHowView = new DataView(openHow.buffer);
+openHowView.setUint32(16, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, true);
+
+/** A descriptor, or minus the error number. */
+function openInRoot(root: number, path: string, flags: number): number {
+  const name = cString(path);
+  openHowView.setUint32(0, (flags | O_CLOEXEC) >>> 0, true);
+  return settle(() => fileSymbols().syscall(SYS_OPENAT2, root, name, openHow, BigInt(OPEN_HOW_BYTES)));
+}
+
+function openedAndClosed(fd: number): number {
+  if (fd >= 0) closeDescriptor(fd);
+  return fd;
+}

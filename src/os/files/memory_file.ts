@@ -1,0 +1,41 @@
+/**
+ * Bytes as an open file that has no name anywhere: for handing a child what no other process should read.
+ */
+
+import { closeDescriptor, failure, O_RDONLY, openDescriptor } from "../descriptor.ts";
+import { writeAt } from "./file_content.ts";
+import { addressOf, type CBuffer, cString, lastErrno, libc } from "../libc.ts";
+
+const SYS_MEMFD_CREATE = Deno.build.arch === "aarch64" ? 279n : 319n;
+const MFD_CLOEXEC = 0x01n;
+/** Says that the file may be executed; some systems forbid it otherwise. Kernels before 6.3 do not know the flag. */
+const MFD_EXEC = 0x10n;
+
+/** What a list of open files shows. */
+const name = cString("exec-server");
+
+/** A read-only, close-on-exec descriptor at the start of these bytes, owned by the caller. */
+export function openMemoryFile(bytes: CBuffer): number {
+  const writable = createMemoryFile();
+  try {
+    for (let written = 0; written < bytes.length;) {
+      const count = writeAt(writable, bytes.subarray(written), written);
+      if (count <= 0) throw failure(-count);
+      written += count;
+    }
+    // Opened a second time: a file that somebody holds open for writing cannot be executed.
+    const readable = openDescriptor(`/proc/self/fd/${writable}`, O_RDONLY);
+    if (readable < 0) throw failure(lastErrno());
+    return readable;
+  } finally {
+    closeDescriptor(writable);
+  }
+}
+
+function createMemoryFile(): number {
+  const create = (flags: bigint): number => libc().syscall(SYS_MEMFD_CREATE, addressOf(name), flags, 0n, 0n);
+  let fd = create(MFD_CLOEXEC | MFD_EXEC);
+  if (fd < 0) fd = create(MFD_CLOEXEC);
+  if (fd < 0) throw failure(lastErrno());
+  return fd;
+}

@@ -1,0 +1,90 @@
+/**
+ * Accepts connections on a listening socket that the runtime has bound.
+ *
+ * The runtime binds, because it knows names, permissions and unix socket files; its own `accept` is never called. From
+ * then on connections are the reactor's, where they wait together with the pipes of the children whose output they
+ * carry. Owns a descriptor of its own for the socket, and the runtime's listener with it.
+ */
+
+import { closeDescriptor, duplicate, failure, O_CLOEXEC, O_NONBLOCK } from "../descriptor.ts";
+import { EAGAIN, ECONNABORTED, EINTR, EPROTO } from "../errno.ts";
+import { allocate, lastErrno, libc } from "../libc.ts";
+import { listOwnDescriptors } from "../children/procfs.ts";
+import { EPOLLIN } from "./epoll_event.ts";
+import type { Reactor, Registration } from "./reactor.ts";
+import { StreamSocket } from "./stream_socket.ts";
+
+const SOL_SOCKET = 1;
+const SO_ACCEPTCONN = 30;
+
+/** The peer was gone before we came, or there was none: nothing is wrong here. */
+const PASSING_ERRORS: readonly number[] = [EAGAIN, EINTR, ECONNABORTED, EPROTO];
+
+export class SocketAcceptor {
+  readonly #listener: Deno.Listener;
+  readonly #reactor: Reactor;
+  readonly #registration: Registration;
+  #waiter: PromiseWithResolvers<void> | null = null;
+  #isClosed = false;
+
+  private constructor(listener: Deno.Listener, reactor: Reactor, fd: number) {
+    this.#listener = listener;
+    this.#reactor = reactor;
+    this.#registration = reactor.register(fd, () => {
+      this.#registration.disarm();
+      this.#waiter?.resolve();
+    });
+  }
+
+  /** Binds, and takes the socket over; or hands the listener back if it cannot be told which socket is its. */
+  static adopt(bind: () => Deno.Listener, reactor: Reactor): SocketAcceptor | Deno.Listener {
+    const others = listOwnDescriptors().filter(isListening);
+    const listener = bind();
+    const fds = listOwnDescriptors().filter((fd) => isListening(fd) && !others.includes(fd));
+    return fds.length === 1 ? new SocketAcceptor(listener, reactor, duplicate(fds[0]!)) : listener;
+  }
+
+  get addr(): Deno.Addr {
+    return this.#listener.addr;
+  }
+
+  /** The next connection. Rejects when there are no descriptors left for it, or after `close`. */
+  async accept(): Promise<StreamSocket> {
+    for (;;) {
+      if (this.#isClosed) throw new Error("listener is closed");
+      this.#waiter = Promise.withResolvers();
+      this.#registration.arm(EPOLLIN);
+      await this.#waiter.promise;
+      const fd = libc().accept4(this.#registration.fd, 0n, 0n, O_CLOEXEC | O_NONBLOCK);
+      if (fd >= 0) {
+        const socket = new StreamSocket(this.#reactor, fd);
+        socket.setNoDelay();
+        return socket;
+      }
+      const errno = lastErrno();
+      if (!PASSING_ERRORS.includes(errno)) throw failure(errno);
+    }
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#registration.disarm();
+    closeDescriptor(this.#registration.fd);
+    this.#waiter?.reject(new Error("listener was closed"));
+    this.#listener.close();
+  }
+
+  /** Resolves when nothing is under way any more, provided that all sockets have been closed. */
+  idle(): Promise<void> {
+    return this.#reactor.idle();
+  }
+}
+
+function isListening(fd: number): boolean {
+  const value = allocate(4);
+  const length = allocate(4);
+  length[0] = value.length;
+  // Fails for what is not a socket.
+  return libc().getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, value, length) === 0 && value[0] === 1;
+}

@@ -1,0 +1,8 @@
+/** The user this program runs as; null when it may not know (`--allow-sys`), or the system has no such thing. */
+export function ownUid(): number | null {
+  try {
+    return Deno.uid();
+  } catch {
+    return null; // Not permitted: whatever belongs to somebody is then somebody else's.
+  }
+}

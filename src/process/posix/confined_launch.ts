@@ -1,0 +1,172 @@
+/**
+ * Carries out one launch plan: opens its descriptors, starts its program with exactly those, and reads its report,
+ * which tells whether the sandbox is complete before anybody is told that the process runs.
+ */
+
+import { DomainError } from "../../errors.ts";
+import { parseFirstProcess } from "../../launch/backends/bubblewrap.ts";
+import type { LaunchPlan, PreparedLaunch } from "../../launch/launch_plan.ts";
+import { parseStubReport, type StubReport } from "../../launch/stub/launch_stub.ts";
+import { closeDescriptor, readInto, setNonblocking } from "../../os/descriptor.ts";
+import { describeErrno } from "../../os/errno.ts";
+import { allocate } from "../../os/libc.ts";
+import { type ChildStdio, spawnExactly } from "../../os/children/spawn.ts";
+import type { Confinement } from "../backend.ts";
+import type { Leftovers } from "./leftovers.ts";
+import type { Reactor } from "../../os/loop/reactor.ts";
+import { PlanDescriptors, PlanOutdatedError } from "./plan_descriptors.ts";
+import { receiveReport } from "./launch_report.ts";
+import { ViewCheck } from "./view_check.ts";
+
+/** A plan is outdated only if a program moves a named path in the millisecond after it was looked at. */
+const MAX_PLANS = 5;
+
+/** Setting up takes some milliseconds. Beyond this it hangs, for example on a mount that does not answer. */
+const SET_UP_TIMEOUT_MS = 30_000;
+
+/** As much of a wrapper's error text as fits into one message. */
+const MAX_COMPLAINT_CHARACTERS = 500;
+
+/** The child could not be started inside its sandbox; nothing of the command has run. */
+export class SandboxSetUpError extends DomainError {
+  override readonly name = "SandboxSetUpError";
+  readonly report: Exclude<StubReport, { type: "executed" }>;
+  /** What the wrapper wrote to its error output. */
+  readonly complaint: string;
+
+  constructor(report: Exclude<StubReport, { type: "executed" }>, complaint: string) {
+    super("internal", describe(report, complaint));
+    this.report = report;
+    this.complaint = complaint;
+  }
+}
+
+function describe(report: SandboxSetUpError["report"], complaint: string): string {
+  // For the command there is no such program: the same text as without a sandbox.
+  if (report.type === "notExecuted") return describeErrno(report.errno);
+  const reason = report.errno === null ? "" : `: ${describeErrno(report.errno)}`;
+  const words = complaint.trim().slice(0, MAX_COMPLAINT_CHARACTERS);
+  return `Cannot start process in its sandbox: cannot ${report.failure}${reason}${words === "" ? "" : `: ${words}`}`;
+}
+
+/** What a started child reported about its sandbox. */
+export interface LaunchOutcome {
+  readonly report: StubReport;
+  /** The process inside that ends last; null when there is none, or it is the child itself. */
+  readonly firstPid: number | null;
+}
+
+export class ConfinedLaunch {
+  readonly #plan: LaunchPlan;
+  readonly #policy: PreparedLaunch["policy"];
+  readonly #release: () => void;
+  readonly #descriptors: PlanDescriptors;
+  readonly #view: ViewCheck | null;
+
+  /** Prepares launches until one can be carried out as it is. Must be followed by `spawn` or `abandon`. */
+  static async prepare(confinement: Confinement, leftovers?: Leftovers): Promise<ConfinedLaunch> {
+    for (let attempt = 1;; attempt++) {
+      const prepared = await confinement.prepare(leftovers);
+      try {
+        return new ConfinedLaunch(prepared);
+      } catch (error) {
+        prepared.release();
+        if (!(error instanceof PlanOutdatedError)) throw error;
+        if (attempt === MAX_PLANS) {
+          throw new DomainError(
+            "internal",
+            `Cannot start process in its sandbox: ${error.message} in each of ${MAX_PLANS} attempts`,
+          );
+        }
+      }
+    }
+  }
+
+  private constructor({ plan, policy, release }: PreparedLaunch) {
+    this.#plan = plan;
+    this.#policy = policy;
+    this.#view = plan.view === undefined ? null : new ViewCheck(plan.view);
+    this.#descriptors = new PlanDescriptors(plan.descriptors);
+    this.#release = release;
+  }
+
+  /** Whether the child is a wrapper, which may end before the processes it confines. */
+  get isWrapped(): boolean {
+    return this.#plan.descriptors.some(({ type }) => type === "info");
+  }
+
+  /** The highest descriptor opened for the child. */
+  get highestFd(): number {
+    return Math.max(...this.#descriptors.sources);
+  }
+
+  /** Starts the plan's program and returns its pid. Throws the operating system's reason when it cannot be started. */
+  spawn(stdio: ChildStdio): number {
+    const { program: path, argv, cwd, env, blockedSignals } = this.#plan;
+    const { sources } = this.#descriptors;
+    const pid = spawnExactly({ argv, arg0: null, cwd, env }, stdio, { path, descriptors: sources, blockedSignals });
+    this.#descriptors.closeSources();
+    return pid;
+  }
+
+  /** What the plan enforces; undefined where nothing is confined. */
+  get policy(): PreparedLaunch["policy"] {
+    return this.#policy;
+  }
+
+  /**
+   * For a started child: resolves once it runs the command, or has given up. The listener of its filter, if it has one,
+   * is handed over as soon as it is there.
+   */
+  async outcome(reactor: Reactor, onListener: (listener: number) => void): Promise<LaunchOutcome> {
+    const { report, info } = this.#descriptors.takeMessages();
+    const view = this.#view;
+    let firstPid: number | null = null;
+    let problem: string | null = null;
+    const mayGoOn = (): boolean => {
+      try {
+        // Reported before the wrapper lets anything inside begin.
+        firstPid = info === null ? null : parseFirstProcess(readNow(info));
+        problem = firstPid === null ? "the sandbox did not report its first process" : view!.problem(firstPid);
+      } catch (error) {
+        problem = error instanceof Error ? error.message : String(error);
+      }
+      return problem === null;
+    };
+    const timeoutMs = SET_UP_TIMEOUT_MS;
+    const options = { timeoutMs, mayGoOn: view === null ? null : mayGoOn, onListener };
+    const reported = await receiveReport(reactor, report, options);
+    this.#descriptors.closePaths();
+    if (info !== null) closeDescriptor(info);
+    if (problem !== null) {
+      return { report: notConfined(`put every mount in its place: ${problem}`), firstPid };
+    }
+    if (reported !== null) return { report: parseStubReport(reported), firstPid };
+    return { report: notConfined(`set up the sandbox within ${SET_UP_TIMEOUT_MS / 1000} s`), firstPid };
+  }
+
+  /** There is no child. */
+  abandon(): void {
+    this.#descriptors.closeAll();
+    this.#release();
+  }
+
+  /** Nothing inside runs any more. */
+  release(): void {
+    this.#release();
+  }
+}
+
+function notConfined(failure: string): StubReport {
+  return { type: "notConfined", failure, errno: null };
+}
+
+/** Several times what the wrapper reports. */
+const MAX_INFO_BYTES = 4096;
+
+/** What is already in a pipe. */
+function readNow(pipe: number): Uint8Array {
+  setNonblocking(pipe);
+  const bytes = allocate(MAX_INFO_BYTES);
+  return bytes.subarray(0, Math.max(0, readInto(pipe, bytes)));
+}

@@ -1,0 +1,187 @@
+/**
+ * Runs a program outside of the sandbox in the place of a caller inside, whose call waits meanwhile.
+ *
+ * What runs is our own copy of path and arguments. The program has the caller's descriptors, directory, mask and limits,
+ * gets the signals that the caller would have got, and ends with it. The caller then ends with the program's exit code.
+ * A program that cannot be trusted, or not be started, is refused with a reason.
+ */
+
+import { closeDescriptor } from "../../os/descriptor.ts";
+import { describeErrno, ENOEXEC } from "../../os/errno.ts";
+import {
+  inheritableDescriptors,
+  limitsOf,
+  openOwnDirectory,
+  openThread,
+  takeDescriptor,
+  threadStatus,
+} from "../../os/children/foreign_process.ts";
+import { O_RDWR, openDescriptor } from "../../os/descriptor.ts";
+import { toByteString } from "../../os/files/byte_string.ts";
+import { AT_FDCWD } from "../../os/files/file_calls.ts";
+import { statAt } from "../../os/files/file_stat.ts";
+import type { Reactor } from "../../os/loop/reactor.ts";
+import type { Policy } from "../../launch/policy/policy.ts";
+import type { SpawnedProcess } from "../backend.ts";
+import { startOutside } from "../posix/outside_start.ts";
+import type { PosixBackend } from "../posix/posix_backend.ts";
+import type { SupervisedCall } from "../posix/supervised_calls.ts";
+import { exitCodeOf } from "../signals.ts";
+import { whenCallerGone } from "./caller.ts";
+import { escalatedEnvironment } from "./escalated_env.ts";
+import type { ExecRequest } from "./exec_request.ts";
+import { whyNotTrusted } from "./program_trust.ts";
+import type { WritablePlaces } from "./writable_places.ts";
+
+/** At the same time, for one shell. Each is a process and a handful of descriptors of ours. */
+const MAX_ESCALATED = 128;
+
+/** Beyond 0 to 2. A program that has more open is refused rather than given some of them. */
+const MAX_PASSED_DESCRIPTORS = 64;
+
+/** Between two looks for signals that wait for the caller: too short for people to notice. */
+const SIGNAL_LOOK_MS = 50;
+
+/** For a program whose caller is gone: to write what it has, and go. */
+const END_GRACE_MS = 1_000;
+
+const encoder = new TextEncoder();
+const SHELL = "/bin/sh";
+
+export interface EscalationOptions {
+  readonly backend: PosixBackend;
+  readonly reactor: Reactor;
+  readonly serverEnv: Readonly<Record<string, string>>;
+  /** Shared by all shells. */
+  readonly writable: WritablePlaces;
+}
+
+/** The thread that waits for a program to end. */
+export type EscalationCaller = Pick<SupervisedCall, "tid" | "isWaiting">;
+
+export interface EscalationOrder {
+  readonly policy: Policy | undefined;
+  readonly pathIsNamed: boolean;
+  readonly passFds: boolean;
+  /** What the caller has sent of its descriptors; otherwise they are taken from it. */
+  readonly descriptors?: ReadonlyMap<number, number>;
+  onStarted(pid: number): void;
+}
+
+export type EscalationResult =
+  | { readonly type: "exited"; readonly exitCode: number }
+  | { readonly type: "refused"; readonly reason: string }
+  /** The caller is gone; what ran in its place has ended. */
+  | { readonly type: "abandoned" };
+
+export class Escalations {
+  readonly #options: EscalationOptions;
+  readonly #running = new Set<SpawnedProcess>();
+  #underWay = 0;
+
+  constructor(options: EscalationOptions) {
+    this.#options = options;
+  }
+
+  async run(call: EscalationCaller, request: ExecRequest, order: EscalationOrder): Promise<EscalationResult> {
+    if (this.#underWay >= MAX_ESCALATED) {
+      return refused(`${MAX_ESCALATED} programs are already running outside of the sandbox`);
+    }
+    this.#underWay++;
+    const taken: number[] = [];
+    try {
+      return await this.#run(call, request, { order, taken });
+    } finally {
+      this.#underWay--;
+      taken.forEach(closeDescriptor);
+    }
+  }
+
+  /** Ends everything that still runs. */
+  async end(): Promise<void> {
+    // Looking for what belongs to nothing takes as long as for the rest.
+    if (this.#running.size > 0) await this.#options.backend.endTrees([...this.#running], { graceMs: 0 });
+  }
+
+  async #run(
+    call: EscalationCaller,
+    request: ExecRequest,
+    { order, taken }: { order: EscalationOrder; taken: number[] },
+  ): Promise<EscalationResult> {
+    const { tid } = call;
+    const { file } = request;
+    const keep = (fd: number): number => (taken.push(fd), fd);
+    const status = threadStatus(tid);
+    const thread = status === null ? -1 : openThread(tid, status.tgid);
+    if (status === null || thread < 0) return { type: "abandoned" };
+    keep(thread);
+    const own = statAt(AT_FDCWD, toByteString(file));
+    const isSame = request.seen.type === "file" && typeof own !== "number" && own.identity === request.seen.identity;
+    if (!isSame) return refused(`${file} is another file outside of the sandbox`);
+    const { policy, pathIsNamed } = order;
+    const { writable } = this.#options;
+    const reason = await whyNotTrusted({ file, policy, writable, pathIsNamed });
+    if (reason !== null) return refused(reason);
+    const extra = order.passFds ? inheritableDescriptors(tid).filter((fd) => fd > 2) : [];
+    if (extra.length > MAX_PASSED_DESCRIPTORS) return refused(`it has ${extra.length} descriptors to pass on`);
+    const directory = openOwnDirectory(tid);
+    if (directory === null) return refused("its working directory exists only inside the sandbox");
+    keep(directory);
+    const descriptors = new Map<number, number>(order.descriptors);
+    for (const fd of order.descriptors === undefined ? [0, 1, 2, ...extra] : []) {
+      const copy = takeDescriptor(thread, fd) ?? (fd <= 2 ? openDescriptor("/dev/null", O_RDWR) : null);
+      if (copy !== null && copy >= 0) descriptors.set(fd, keep(copy));
+    }
+    const limits = limitsOf(tid).map(({ resource, limit }) => ({ resource, ...limit }));
+    // Everything above was asked of a number; if the call still waits, it was the caller's.
+    if (!call.isWaiting) return { type: "abandoned" };
+    const { backend, reactor, serverEnv } = this.#options;
+    const env = escalatedEnvironment(request.env, serverEnv);
+    const program = { path: file, argv: request.argv, env, descriptors, directory, umask: status.umask, limits };
+    let outcome = await startOutside(backend, reactor, program);
+    if (outcome.type === "failed" && outcome.errno === ENOEXEC) {
+      // A script without a first line that says so: shells run it themselves.
+      const argv = [SHELL, file].map((word) => encoder.encode(word)).concat(request.argv.slice(1));
+      outcome = await startOutside(backend, reactor, { ...program, path: SHELL, argv });
+    }
+    if (outcome.type === "failed") return refused(`${file}: ${describeErrno(outcome.errno)}`);
+    // Held by the program now. Our copies would keep a pipe open for as long as it runs.
+    taken.splice(0).forEach(closeDescriptor);
+    order.onStarted(outcome.process.pid);
+    return await this.#accompany(call, status.tgid, outcome);
+  }
+
+  /** Until the program has ended, by itself or because its caller is gone. */
+  async #accompany(
+    call: EscalationCaller,
+    callerPid: number,
+    { process, exited }: Extract<Awaited<ReturnType<typeof startOutside>>, { type: "started" }>,
+  ): Promise<EscalationResult> {
+    this.#running.add(process);
+    let isAbandoned = false;
+    const stopWatch = whenCallerGone(this.#options.reactor, callerPid, () => {
+      isAbandoned = true;
+      void this.#options.backend.endTrees([process], { graceMs: END_GRACE_MS });
+    });
+    // Signals that the caller would handle wait for it as long as its call does.
+    let forwarded = 0n;
+    const timer = setInterval(() => {
+      const pending = threadStatus(call.tid)?.pendingSignals ?? 0n;
+      for (let signal = 1; signal <= 64; signal++) {
+        const bit = 1n << BigInt(signal - 1);
+        if ((pending & bit) !== 0n && (forwarded & bit) === 0n) process.signalGroup(signal);
+      }
+      forwarded |= pending;
+    }, SIGNAL_LOOK_MS);
+    const status = await exited;
+    clearInterval(timer);
+    stopWatch();
+    this.#running.delete(process);
+    process.dispose();
+    return isAbandoned ? { type: "abandoned" } : { type: "exited", exitCode: exitCodeOf(status) & 0xff };
+  }
+}
+
+function refused(reason: string): EscalationResult {
+  return { type: "refused", reason };
+}

@@ -1,0 +1,45 @@
+/** What is asked before a program is executed, and what may be answered. Data only. */
+
+/** One execve, as it was read from the caller. It is still waiting for its answer. */
+export interface ExecCall {
+  /** The program as the caller named it, made absolute with the caller's directory; `.` and `..` removed as text. */
+  readonly file: string;
+  /** What would be run: `argv[0]` is only what the program is told as its name. */
+  readonly argv: readonly string[];
+  /** The caller's directory now. */
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** The caller's, as this system numbers it. */
+  readonly pid: number;
+  /** The shell itself is the caller (or a copy of it that has run nothing), and not a program it started. */
+  readonly isShell: boolean;
+}
+
+export type ExecVerdict =
+  /** Inside the sandbox, as if nobody had looked. */
+  | { readonly kind: "run" }
+  /** Outside of the sandbox, with the caller's input and output; the caller ends with its exit code. */
+  | {
+    readonly kind: "escalate";
+    /** Descriptors beyond 0 to 2 are passed on too. */
+    readonly passFds?: boolean;
+    /** A rule or `host_executable` names this very path, so it runs even from a place that the sandbox may write. */
+    readonly pathIsNamed?: boolean;
+  }
+  /** The caller prints `Execution denied: REASON` and ends with 1. */
+  | { readonly kind: "deny"; readonly reason: string | null };
+
+/** What became of an escalated call. */
+export type EscalationOutcome =
+  | { readonly type: "started"; readonly pid: number }
+  /** As a shell counts: 128 and the signal's number for a program that a signal ended. */
+  | { readonly type: "exited"; readonly exitCode: number }
+  /** Not run; the caller printed the reason and ended with 1. */
+  | { readonly type: "refused"; readonly reason: string };
+
+/** Whoever decides. */
+export interface ExecDecider {
+  /** The signal: nobody waits for the answer any more. A rejection denies, and its message is not shown to the caller. */
+  decide(call: ExecCall, signal: AbortSignal): Promise<ExecVerdict>;
+  onEscalated?(call: ExecCall, outcome: EscalationOutcome): void;
+}

@@ -1,0 +1,192 @@
+/**
+ * Decides every execution of a program in one shell: asks the decider, and carries out what it says.
+ *
+ * Nothing runs undecided. What cannot be read, or whose caller is being traced by somebody else, fails with an error.
+ * The first call is our own: by it the launch stub becomes the shell. What runs inside is protected by the sandbox, and
+ * not by the decision (`sandbox/README.md` says why), unless strict watching is asked for.
+ */
+
+import { EACCES } from "../../os/errno.ts";
+import { processOf } from "../../os/children/foreign_process.ts";
+import type { PreparedLaunch } from "../../launch/launch_plan.ts";
+import type { ExecAnswerer } from "../posix/exec_answerer.ts";
+import type { SupervisedCall } from "../posix/supervised_calls.ts";
+import { endCaller, tellCaller, whenCallerGone } from "./caller.ts";
+import { type EscalationOptions, Escalations } from "./escalation.ts";
+import type { EscalationOutcome, ExecCall, ExecDecider, ExecVerdict } from "./exec_decision.ts";
+import { ExecExperience, type ExecRequest, readExecRequest } from "./exec_request.ts";
+import { Lineage } from "./lineage.ts";
+import { runStrictly } from "./strict_exec.ts";
+
+/** Reads of callers' memory at the same time: they occupy threads of the runtime's pool. */
+const MAX_READS = 8;
+
+/** A decision that takes longer waits for somebody, and should know when nobody waits for it any more. */
+const QUICK_DECISION_MS = 20;
+
+export interface ExecWatchOptions extends EscalationOptions {
+  /** `shell`: only what the shell itself executes is decided. */
+  readonly intercept: "all" | "shell";
+  /** Whether programs that the shell started may leave the sandbox too. */
+  readonly escalate: "shell" | "all";
+  readonly strictExec: boolean;
+  readonly decider: ExecDecider;
+}
+
+export interface ExecCounters {
+  execs: number;
+  run: number;
+  escalated: number;
+  denied: number;
+  mismatched: number;
+  refused: number;
+}
+
+export class ExecWatch implements ExecAnswerer {
+  readonly counters: ExecCounters = { execs: 0, run: 0, escalated: 0, denied: 0, mismatched: 0, refused: 0 };
+  readonly #options: ExecWatchOptions;
+  readonly #escalations: Escalations;
+  #policy: PreparedLaunch["policy"];
+  #lineage: Lineage | null = null;
+  readonly #experience = new ExecExperience();
+  #reads = 0;
+  readonly #waitingReads: (() => void)[] = [];
+
+  constructor(options: ExecWatchOptions) {
+    this.#options = options;
+    this.#escalations = new Escalations(options);
+  }
+
+  begins(policy: PreparedLaunch["policy"]): void {
+    this.#policy = policy;
+    this.#options.writable.note(policy);
+  }
+
+  answer(call: SupervisedCall): void {
+    if (this.#lineage === null) {
+      this.#lineage = new Lineage(call.tid);
+      call.letThrough();
+      return;
+    }
+    this.#decide(call, this.#lineage).catch((error) => {
+      call.fail(EACCES);
+      reportError(error);
+    });
+  }
+
+  ended(): void {
+    this.#lineage?.close();
+  }
+
+  /** Ends what still runs outside. */
+  async endEscalated(): Promise<void> {
+    await this.#escalations.end();
+  }
+
+  async #decide(call: SupervisedCall, lineage: Lineage): Promise<void> {
+    const pid = processOf(call.tid);
+    if (pid === null) return void call.fail(EACCES);
+    const isShell = lineage.isShell(pid);
+    if (!isShell && this.#options.intercept === "shell") return void call.letThrough();
+    const request = await this.#inTurn(() => readExecRequest(call, { experience: this.#experience, isShell }));
+    if (!call.isWaiting) return;
+    if (typeof request === "number") return void call.fail(request);
+    this.counters.execs++;
+    const described = describe(request, { pid, isShell });
+    const verdict = await this.#ask(described);
+    switch (verdict.kind) {
+      case "run":
+        return await this.#run(call, request, pid);
+      case "deny":
+        return await this.#deny(call, verdict.reason);
+      case "escalate":
+        if (!isShell && this.#options.escalate === "shell") return await this.#run(call, request, pid);
+        return await this.#escalate(call, request, { described, verdict });
+    }
+  }
+
+  async #ask(call: ExecCall): Promise<ExecVerdict> {
+    const { decider, reactor } = this.#options;
+    const abort = new AbortController();
+    let stopWatch = (): void => {};
+    const timer = setTimeout(() => {
+      stopWatch = whenCallerGone(reactor, call.pid, () => abort.abort());
+    }, QUICK_DECISION_MS);
+    try {
+      return await decider.decide(call, abort.signal);
+    } catch {
+      return { kind: "deny", reason: null };
+    } finally {
+      clearTimeout(timer);
+      stopWatch();
+    }
+  }
+
+  async #run(call: SupervisedCall, request: ExecRequest, pid: number): Promise<void> {
+    this.counters.run++;
+    this.#lineage?.executes(pid);
+    if (!this.#options.strictExec) return void call.letThrough();
+    if (await runStrictly(call, request, pid) === "killed") this.counters.mismatched++;
+  }
+
+  async #deny(call: SupervisedCall, reason: string | null): Promise<void> {
+    this.counters.denied++;
+    await tellCaller(call, reason === null ? "Execution denied" : `Execution denied: ${reason}`);
+    await endCaller(call, 1);
+  }
+
+  async #escalate(
+    call: SupervisedCall,
+    request: ExecRequest,
+    { described, verdict }: { described: ExecCall; verdict: ExecVerdict & { readonly kind: "escalate" } },
+  ): Promise<void> {
+    this.counters.escalated++;
+    const tell = (outcome: EscalationOutcome): void => this.#options.decider.onEscalated?.(described, outcome);
+    const result = await this.#escalations.run(call, request, {
+      policy: this.#policy,
+      pathIsNamed: verdict.pathIsNamed === true,
+      passFds: verdict.passFds === true,
+      onStarted: (pid) => tell({ type: "started", pid }),
+    }).catch((error): { type: "refused"; reason: string } => ({
+      type: "refused",
+      reason: error instanceof Error ? error.message : String(error),
+    }));
+    if (result.type === "abandoned") return void call.fail(EACCES);
+    tell(result);
+    if (result.type === "exited") return void await endCaller(call, result.exitCode);
+    this.counters.refused++;
+    await tellCaller(call, `Execution denied: cannot leave the sandbox: ${result.reason}`);
+    await endCaller(call, 1);
+  }
+
+  async #inTurn<Value>(work: () => Promise<Value>): Promise<Value> {
+    if (this.#reads >= MAX_READS) await new Promise<void>((resolve) => this.#waitingReads.push(resolve));
+    this.#reads++;
+    try {
+      return await work();
+    } finally {
+      this.#reads--;
+      this.#waitingReads.shift()?.();
+    }
+  }
+}
+
+const decoder = new TextDecoder();
+
+function describe(
+  { file, argv, env, cwd }: ExecRequest,
+  { pid, isShell }: { pid: number; isShell: boolean },
+): ExecCall {
+  const variables = env.map((entry) => decoder.decode(entry)).flatMap((entry) => {
+    const end = entry.indexOf("=");
+    return end <= 0 ? [] : [[entry.slice(0, end), entry.slice(end + 1)]];
+  });
+  return {
+    file,
+    argv: argv.map((word) => decoder.decode(word)),
+    cwd,
+    env: Object.fromEntries(variables),
+    pid,
+    isShell,
+  };
+}

@@ -1,0 +1,98 @@
+/**
+ * Whether a program may run outside of the sandbox: only one that nobody inside can have written or put in its place.
+ *
+ * Every directory and link on the way counts, and the file itself. A place that the sandbox may write, or that is
+ * writable for a group or for everybody, is not trusted. A directory such as /tmp, where everybody may add names but
+ * nobody may take away another's, is trusted as far as the name on the way is root's or our own. Whoever wants a program
+ * from another place to run outside names its very path in a rule.
+ */
+
+import { dirname, join } from "node:path/posix";
+import type { Policy } from "../../launch/policy/policy.ts";
+import { isWithin } from "../../text_path.ts";
+import type { WritablePlaces } from "./writable_places.ts";
+
+/** As many as the kernel follows. */
+const MAX_LINKS = 40;
+
+/** What the kernel makes up for each process: the same path is another file for everybody. */
+const UNSHARED_PLACES = ["/proc", "/dev"];
+
+const GROUP_AND_OTHERS_WRITE = 0o022;
+const STICKY = 0o1000;
+
+export interface TrustQuestion {
+  /** Absolute, without `.` and `..`. */
+  readonly file: string;
+  /** Undefined where nothing is confined: then inside and outside are the same. */
+  readonly policy: Policy | undefined;
+  /** Places that other sandboxes were allowed to write. */
+  readonly writable: WritablePlaces;
+  /** A rule names this very path. */
+  readonly pathIsNamed: boolean;
+}
+
+/** Why it may not, in words for the caller; null when it may. */
+export async function whyNotTrusted(question: TrustQuestion): Promise<string | null> {
+  const { file, policy, writable, pathIsNamed } = question;
+  if (UNSHARED_PLACES.some((place) => isWithin(file, place))) return `${file} is another file outside of the sandbox`;
+  if (policy === undefined) return null;
+  const advice = "a rule that names this very path would allow it";
+  let rest = file;
+  let at = "/";
+  for (let links = 0; rest !== "";) {
+    const [, name = "", after = ""] = /^\/*([^/]*)(.*)$/s.exec(rest)!;
+    rest = after;
+    if (name === "" || name === ".") continue;
+    if (name === "..") {
+      at = dirname(at);
+      continue;
+    }
+    const next = join(at, name);
+    const stat = await statOf(next);
+    if (stat === null) return `${file} is not there outside of the sandbox`;
+    const reason = await whyWritable(at, { policy, writable, entry: stat });
+    if (reason !== null && !pathIsNamed) return `${reason}; ${advice}`;
+    if (!stat.isSymlink) {
+      at = next;
+      continue;
+    }
+    if (++links > MAX_LINKS) return `${file} is behind too many links`;
+    const target = await Deno.readLink(next);
+    rest = `${target}/${rest}`;
+    if (target.startsWith("/")) at = "/";
+  }
+  if (UNSHARED_PLACES.some((place) => isWithin(at, place))) return `${file} is another file outside of the sandbox`;
+  const reason = await whyWritable(at, { policy, writable });
+  return reason === null || pathIsNamed ? null : `${reason}; ${advice}`;
+}
+
+interface WaysToWrite {
+  readonly policy: Policy;
+  readonly writable: WritablePlaces;
+  /** What stands below a directory on the way. */
+  readonly entry?: Deno.FileInfo;
+}
+
+async function whyWritable(path: string, { policy, writable, entry }: WaysToWrite): Promise<string | null> {
+  if (writable.include(path, policy)) return `${path} can be written from inside the sandbox`;
+  const stat = await statOf(path);
+  if (stat === null) return `${path} is not there outside of the sandbox`;
+  const mode = stat.mode ?? 0;
+  if ((mode & GROUP_AND_OTHERS_WRITE) === 0) return null;
+  if ((mode & STICKY) !== 0 && stat.isDirectory && entry !== undefined && isOurs(entry)) return null;
+  return `${path} can be written by others`;
+}
+
+/** Nobody inside who is not one of these two can move it away. */
+function isOurs({ uid }: Deno.FileInfo): boolean {
+  return uid === 0 || uid === Deno.uid();
+}
+
+async function statOf(path: string): Promise<Deno.FileInfo | null> {
+  try {
+    return await Deno.lstat(path);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,193 @@
+import assert from "node:assert/strict";
+import { discoverCapabilities } from "../../../src/environment/discovery/capabilities_v2.ts";
+import { invalidParams, invalidRequest } from "../../../src/errors.ts";
+import { createDirectFileSystem } from "../../../src/fs/direct.ts";
+import type { FileSystem } from "../../../src/fs/file_system.ts";
+import { FileTree } from "../../support/file_tree.ts";
+
+const METADATA_INCOMPLETE = "some capability metadata could not be loaded; discovery may be incomplete";
+const LOCATIONS_INCOMPLETE = "some capability locations could not be resolved; discovery may be incomplete";
+
+async function discover(tree: FileTree, files: FileSystem = createDirectFileSystem()) {
+  return await discoverCapabilities({
+    files,
+    codexHome: tree.path("codex"),
+    userHome: tree.path("home"),
+    systemDirectory: tree.path("etc"),
+  });
+}
+
+function skill(name: string): string {
+  return `---\nname: ${name}\ndescription: does ${name}\n---\nSECRET INSTRUCTIONS`;
+}
+
+Deno.test("discoverCapabilities() answers nothing on a machine with nothing", async () => {
+  await using tree = await FileTree.make();
+  assert.deepEqual(await discover(tree), { plugins: [], skills: [], warnings: [] });
+});
+
+Deno.test("discoverCapabilities() refuses a sandbox object that is not one, and warns of one that cannot be had", async () => {
+  await using tree = await FileTree.make();
+  const under = (refusal: Error): FileSystem =>
+    new Proxy(createDirectFileSystem(), { get: () => () => Promise.reject(refusal) });
+  await assert.rejects(discover(tree, under(invalidParams("missing field `permissions`"))), { kind: "invalidParams" });
+  const { warnings } = await discover(tree, under(invalidRequest("no sandbox can be had")));
+  assert.deepEqual(warnings, [LOCATIONS_INCOMPLETE]);
+});
+
+Deno.test("discoverCapabilities() describes the skills of every fixed place, without their instructions", async () => {
+  await using tree = await FileTree.make({
+    "codex/skills/one/SKILL.md": skill("one"),
+    "home/.agents/skills/two/SKILL.md": skill("two"),
+    "etc/skills/three/SKILL.md": skill("three"),
+    "home/project/.agents/skills/four/SKILL.md": skill("four"),
+  });
+  const described = (name: string, id: string, root: string) => ({
+    name,
+    description: `does ${name}`,
+    shortDescription: null,
+    path: tree.uri(`${root}/${name}/SKILL.md`),
+    dependencies: null,
+    policy: null,
+    discoveryRoot: { id, path: tree.uri(root) },
+  });
+  const found = await discover(tree);
+  assert.deepEqual(found, {
+    plugins: [],
+    skills: [
+      described("one", "codex-home-skills", "codex/skills"),
+      described("two", "user-agent-skills", "home/.agents/skills"),
+      described("three", "system-skills", "etc/skills"),
+    ],
+    warnings: [],
+  });
+  assert(!JSON.stringify(found).includes("SECRET"));
+});
+
+Deno.test("discoverCapabilities() describes an installed plugin in the version that is in use", async () => {
+  const base = "codex/plugins/cache/market/demo";
+  await using tree = await FileTree.make({
+    [`${base}/1.9.0/.codex-plugin/plugin.json`]: `{"name":"old"}`,
+    [`${base}/1.10.0/.codex-plugin/plugin.json`]: `{"name":"demo","interface":{"displayName":"The Demo"}}`,
+    [`${base}/1.10.0/.mcp.json`]: "{}",
+    [`${base}/1.10.0/skills/a/SKILL.md`]: skill("a"),
+    [`${base}/1.10.0/inner/.claude-plugin/plugin.json`]: `{"name":"inner"}`,
+    [`${base}/1.10.0/inner/b/SKILL.md`]: skill("b"),
+    [`${base}/.codex-remote-plugin-install.json`]: `{"schema_version":1,"remote_plugin_id":" remote "}`,
+  });
+  const root = tree.uri(`${base}/1.10.0`);
+  const described = (name: string, path: string) => ({
+    name,
+    description: `does ${name.split(":")[1]}`,
+    shortDescription: null,
+    path: `${root}/${path}/SKILL.md`,
+    dependencies: null,
+    policy: null,
+  });
+  assert.deepEqual(await discover(tree), {
+    plugins: [{
+      id: "demo@market",
+      displayName: "The Demo",
+      remotePluginId: "remote",
+      version: "1.10.0",
+      root,
+      files: {
+        manifest: {
+          path: `${root}/.codex-plugin/plugin.json`,
+          contents: `{"name":"demo","interface":{"displayName":"The Demo"}}`,
+        },
+        mcpConfig: { path: `${root}/.mcp.json`, contents: "{}" },
+        appsConfig: null,
+      },
+      skills: [described("inner:b", "inner/b"), described("demo:a", "skills/a")],
+    }],
+    skills: [],
+    warnings: [],
+  });
+});
+
+Deno.test("discoverCapabilities() chooses versions and leaves out what is not a plugin", async () => {
+  const files: Record<string, string> = {};
+  for (
+    const path of [
+      "m/local/local",
+      "m/local/9.0.0",
+      "m/pre/1.0.0-beta.2",
+      "m/pre/1.0.0-beta.11",
+      "m/rel/1.0.0-rc.1",
+      "m/rel/1.0.0",
+      "m/sha/abc123",
+      "m/b d/1.0.0",
+      "a.b/dots/1.0.0",
+      "m/badversion/a b",
+    ]
+  ) files[`codex/plugins/cache/${path}/.codex-plugin/plugin.json`] = "{}";
+  await using tree = await FileTree.make({ ...files, "codex/plugins/cache/m/empty/readme": "" });
+  const { plugins, warnings } = await discover(tree);
+  assert.deepEqual(plugins.map(({ id, version, displayName }) => [id, version, displayName]), [
+    ["local@m", "local", "local"],
+    ["pre@m", "1.0.0-beta.11", "1.0.0-beta.11"],
+    ["rel@m", "1.0.0", "1.0.0"],
+    ["sha@m", "abc123", "abc123"],
+  ]);
+  assert.deepEqual(warnings, []);
+});
+
+Deno.test("discoverCapabilities() leaves out a plugin whose manifest is invalid, and says that something is missing", async () => {
+  const manifests = { good: `{"name":"g"}`, number: `{"name":5}`, text: "not json", list: "[]", none: null };
+  await using tree = await FileTree.make();
+  for (const [name, manifest] of Object.entries(manifests)) {
+    await tree.directory(`codex/plugins/cache/m/${name}/1.0.0`);
+    if (manifest !== null) await tree.write(`codex/plugins/cache/m/${name}/1.0.0/.codex-plugin/plugin.json`, manifest);
+  }
+  const { plugins, warnings } = await discover(tree);
+  assert.deepEqual(plugins.map(({ id }) => id), ["good@m"]);
+  assert.deepEqual(warnings, Array(4).fill(METADATA_INCOMPLETE));
+});
+
+Deno.test("discoverCapabilities() says when it cannot read what an installer noted down", async () => {
+  for (const note of ["{}", "not json", `{"schema_version":2,"remote_plugin_id":"x"}`, "x".repeat(20_000)]) {
+    await using tree = await FileTree.make({
+      "codex/plugins/cache/m/p/1.0.0/.codex-plugin/plugin.json": "{}",
+      "codex/plugins/cache/m/p/.codex-remote-plugin-install.json": note,
+    });
+    const { plugins, warnings } = await discover(tree);
+    assert.deepEqual(plugins.map(({ remotePluginId }) => remotePluginId), [null]);
+    assert.deepEqual(warnings, [LOCATIONS_INCOMPLETE]);
+  }
+});
+
+Deno.test("discoverCapabilities() leaves out a skill that does not describe itself, and keeps those beside it", async () => {
+  await using tree = await FileTree.make({
+    "codex/skills/bad/SKILL.md": "no header",
+    "codex/skills/good/SKILL.md": skill("good"),
+  });
+  const { skills, warnings } = await discover(tree);
+  assert.deepEqual(skills.map(({ name }) => name), ["good"]);
+  assert.deepEqual(warnings, [METADATA_INCOMPLETE]);
+});
+
+Deno.test("discoverCapabilities() leaves out skills whose full name is too long", async () => {
+  const manifest = (length: number) => JSON.stringify({ name: "n".repeat(length) });
+  await using tree = await FileTree.make({
+    "codex/skills/fits/.codex-plugin/plugin.json": manifest(127),
+    "codex/skills/fits/SKILL.md": skill("k"),
+    "codex/skills/long/.codex-plugin/plugin.json": manifest(128),
+    "codex/skills/long/SKILL.md": skill("k"),
+  });
+  const { skills, warnings } = await discover(tree);
+  assert.deepEqual(skills.map(({ name }) => name.length), [129]);
+  assert.deepEqual(warnings, [METADATA_INCOMPLETE]);
+});
+
+Deno.test("discoverCapabilities() answers at most so much, and says that there is more", async () => {
+  await using tree = await FileTree.make();
+  const description = "x".repeat(60_000);
+  for (let at = 0; at < 80; at++) {
+    await tree.write(`codex/skills/${at + 10}/SKILL.md`, `---\nname: s${at}\ndescription: ${description}\n---\n`);
+  }
+  const found = await discover(tree);
+  assert.equal(found.warnings[0], "capability discovery size limit reached");
+  assert(found.skills.length > 60 && found.skills.length < 80);
+  assert(JSON.stringify(found).length < 4.1 * 1024 * 1024);
+});

@@ -1,0 +1,36 @@
+/** What an escalated program gets of its caller's environment. */
+
+import assert from "node:assert/strict";
+import { escalatedEnvironment, WITHHELD_VARIABLES } from "../../../src/process/watched/escalated_env.ts";
+
+function escalated(caller: readonly string[], server: Readonly<Record<string, string>> = {}): string[] {
+  const encoder = new TextEncoder();
+  const decoder = new TextDecoder();
+  return escalatedEnvironment(caller.map((entry) => encoder.encode(entry)), server).map((entry) =>
+    decoder.decode(entry)
+  );
+}
+
+Deno.test("what is on the list is withheld, by its name, its beginning or its end", () => {
+  const withheld = ["LD_PRELOAD=x", "BASH_FUNC_ls%%=() { :; }", "GIT_SSH_COMMAND=x", "MANPAGER=x", "PAGER=x", "ENV=x"];
+  const kept = ["LDFLAGS=x", "TERM=x", "EMPTY=", "A=b=c", "MY_ENV=x", "PAGER_SIZE=1", "GITHUB_ACTIONS=1"];
+  assert.deepEqual(escalated([...withheld, ...kept]), kept);
+});
+
+Deno.test("PATH, HOME and XDG_* are the server's, or absent where it has none", () => {
+  const caller = ["PATH=/ws/bin", "HOME=/ws", "XDG_CONFIG_HOME=/ws/.config", "LANG=C"];
+  assert.deepEqual(escalated(caller, { PATH: "/usr/bin", XDG_DATA_HOME: "/data", LANG: "de" }), [
+    "PATH=/usr/bin",
+    "XDG_DATA_HOME=/data",
+    "LANG=C",
+  ]);
+});
+
+Deno.test("entries that are no variables are left out", () => {
+  assert.deepEqual(escalated(["", "NOTHING", "=C:=x", "A=1"]), ["A=1"]);
+});
+
+Deno.test("the list is published, all of it", () => {
+  const page = Deno.readTextFileSync(new URL("../../../sandbox/README.md", import.meta.url));
+  assert.deepEqual(WITHHELD_VARIABLES.filter((name) => !page.includes(`\`${name}\``)), []);
+});
