@@ -1,32 +1,34 @@
 /**
- * Base64 as it stands on the wire: standard, padded, nothing else in it.
+ * Base64 as on the wire: standard, padded, nothing else.
  *
- * Where a message is mostly one long base64 string, `rpc/envelope.ts` decodes that string before it parses the rest, and
- * leaves the bytes here for the schema that asks for them a moment later.
+ * If a message is mostly one long base64 string, `rpc/envelope.ts` decodes that string before it parses the rest. The
+ * member then holds the bytes in place of their text, and schemas take either.
  */
 
-let decodedAhead: { readonly text: string; readonly bytes: Uint8Array<ArrayBuffer> } | null = null;
+/** What a member with content holds: its text, or the bytes of a long one. JSON itself has no bytes. */
+export type Base64Content = string | Uint8Array<ArrayBuffer>;
 
-/** Bytes of strict base64; null when it is anything else. */
-export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | null {
-  const ahead = decodedAhead;
-  decodedAhead = null;
-  // Comparing is cheap: it is the very same string, or one of another length.
-  return ahead !== null && ahead.text === text ? ahead.bytes : decode(text);
-}
+/** The members of requests that hold content. */
+const CONTENT_MEMBERS: ReadonlySet<string> = new Set(["chunk", "dataBase64", "bodyBase64"]);
 
-/** Whether this is strict base64. If so, the next `decodeBase64` of this very text, if any, is spared its work. */
-export function decodeBase64Ahead(text: string): boolean {
-  const bytes = decode(text);
-  decodedAhead = bytes === null ? null : { text, bytes };
-  return bytes !== null;
+/** How the envelope treats long content of requests. */
+export const LONG_CONTENT = {
+  isContent: (member: string): boolean => CONTENT_MEMBERS.has(member),
+  decode: decodeBase64,
+};
+
+/** Bytes of content; null when its text is not strict base64. */
+export function contentBytes(content: Base64Content): Uint8Array<ArrayBuffer> | null {
+  return typeof content === "string" ? decodeBase64(content) : content;
 }
 
 /**
+ * Bytes of strict base64; null when it is anything else.
+ *
  * The runtime's decoder skips white space, which is not allowed here. Without it every four characters give three bytes
- * less the padding, so comparing lengths finds any skipped character without looking at the text again.
+ * less the padding, so comparing lengths finds any skipped character without a second look at the text.
  */
-function decode(text: string): Uint8Array<ArrayBuffer> | null {
+export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | null {
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
   try {
     const bytes = Uint8Array.fromBase64(text, { lastChunkHandling: "strict" });

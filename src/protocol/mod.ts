@@ -1,5 +1,6 @@
 /** The wire contract as types and schemas. */
 
+export { decode, decodeParams, type ParamsSchema } from "./decode_params.ts";
 export * from "./environment.ts";
 export * from "./fs.ts";
 export * from "./handshake.ts";

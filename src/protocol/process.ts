@@ -1,12 +1,16 @@
 /**
- * The wire forms of the process family: what each method takes and answers, and what is told unasked.
+ * What the methods of the process family take. `process_results.ts` has what they answer, and what is told unasked.
  *
- * Parameters are schemas, which also bring the several ways of saying the same thing into one form. Results and
- * notifications are types: we build them ourselves. Unknown fields are ignored, since other versions exist.
+ * The schemas also bring the several ways of saying the same thing into one form. Unknown fields are ignored, since
+ * other versions exist.
+ *
+ * More than 300 lines: one family of methods; most lines are their schemas.
  */
 
-import * as z from "zod";
+import * as z from "zod/mini";
 import type { ParsedPath } from "../path_uri.ts";
+import { confinable, unconfinable } from "./confinable.ts";
+import { addIssue, convert, type Payload } from "./convert.ts";
 import {
   Base64Bytes,
   LocalAbsolutePath,
@@ -17,7 +21,11 @@ import {
   Uint16,
   UnsignedInt,
 } from "./primitives.ts";
+import { AboutProcess, type AboutProcessOutput } from "./process_ref.ts";
 import { shellRefusal, ShellSnapshotParam } from "./shell_snapshot.ts";
+import { noted } from "./wire_notes.ts";
+
+export type * from "./process_results.ts";
 
 // ---------------------------------------------------------------- process/start
 
@@ -29,84 +37,122 @@ export const ProcessIoField = z.discriminatedUnion("type", [
 export type ProcessIoField = z.output<typeof ProcessIoField>;
 
 /** The size of a terminal nobody chose a size for. */
-export const DEFAULT_TERMINAL_SIZE = { rows: 24, cols: 80 } as const;
+const DEFAULT_TERMINAL_SIZE = { rows: 24, cols: 80 } as const;
 
 /** How the child's environment derives from the server's. Every field is required. */
-export const EnvPolicy = z.object({
-  inherit: oneOf(["core", "all", "none"]),
-  ignoreDefaultExcludes: z.boolean(),
-  exclude: z.array(z.string()),
-  set: StringMap,
-  includeOnly: z.array(z.string()),
-});
+export const EnvPolicy = noted(
+  z.object({
+    inherit: oneOf(["core", "all", "none"]),
+    ignoreDefaultExcludes: z.boolean(),
+    exclude: z.array(z.string()),
+    set: StringMap,
+    includeOnly: z.array(z.string()),
+  }),
+  { constraints: ["environmentPatterns"] },
+);
 export type EnvPolicy = z.output<typeof EnvPolicy>;
 
 /** The sandbox object, not looked into here: absent and null mean none. */
-export const SandboxField = z.unknown().optional();
+export const SandboxField = noted(z.optional(z.unknown()), { decodedLater: "Sandbox" });
 
-const Argv = z.array(z.string()).min(1, "argv must not be empty");
+const Argv = z.array(z.string()).check(z.minLength(1, "argv must not be empty"));
 
-/** Of any version, with or without hyphens: the id is only a label here. */
-const UUID = /^(?:[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/i;
+/** UUIDs of any version, with or without hyphens: the id is only a label here. */
+const UUID = /^(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})$/;
 
-const ProcessMetadata = z.object({
-  threadId: z.string().regex(UUID, "threadId must be a UUID").nullish(),
-  toolCallId: z.string().nullish(),
+export const ProcessMetadata = z.object({
+  threadId: z.nullish(z.string().check(z.regex(UUID, "threadId must be a UUID"))),
+  toolCallId: z.nullish(z.string()),
 });
 
-const ManagedNetwork = z.object({
-  loopbackPorts: z.array(Uint16).default([]),
-  allowLocalBinding: z.boolean().default(false),
+export const ManagedNetwork = z.object({
+  loopbackPorts: z._default(z.array(Uint16), []),
+  allowLocalBinding: z._default(z.boolean(), false),
 });
+
+/**
+ * `latest`: the newest output is kept and the child never waits, as the reference has it. `acknowledged`: nothing is dropped
+ * before the client has acknowledged it, and the child waits when there is too much of that.
+ */
+export const OUTPUT_MODES = ["latest", "acknowledged"] as const;
+export type OutputMode = (typeof OUTPUT_MODES)[number];
+
+/** What people type: no spaces, nothing a shell would take for itself, and short enough for a column. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const NAME_RULE = "a name has 1 to 64 letters, digits, dots, dashes and underscores, and begins with a letter or digit";
 
 /** Fields that mean the same for both kinds of start. */
 const commonStartFields = {
   processId: z.string(),
-  tty: z.boolean().optional(),
-  pipeStdin: z.boolean().default(false),
-  io: ProcessIoField.optional(),
-  enforceManagedNetwork: z.boolean().default(false),
-  managedNetwork: ManagedNetwork.nullish(),
-  metadata: ProcessMetadata.nullish(),
-  networkProxy: z.looseObject({}).nullish(),
-  shellSnapshot: ShellSnapshotParam.nullish(),
-  timeoutMs: PositiveMs.nullish(),
-  idleTimeoutMs: PositiveMs.nullish(),
-  keepOnSessionEnd: z.boolean().optional(),
+  tty: z.optional(z.boolean()),
+  pipeStdin: z._default(z.boolean(), false),
+  io: z.optional(ProcessIoField),
+  enforceManagedNetwork: z._default(z.boolean(), false),
+  managedNetwork: z.nullish(ManagedNetwork),
+  metadata: z.nullish(ProcessMetadata),
+  networkProxy: z.nullish(z.looseObject({})),
+  shellSnapshot: z.nullish(ShellSnapshotParam),
+  timeoutMs: z.nullish(PositiveMs),
+  idleTimeoutMs: z.nullish(PositiveMs),
+  keepOnSessionEnd: z.optional(z.boolean()),
+  output: z.nullish(oneOf(OUTPUT_MODES)),
+  name: z.nullish(z.string().check(z.regex(NAME, NAME_RULE))),
 };
+
+/** Either says how the child is connected. */
+const SOME_CONNECTION = { anyOf: [{ required: ["tty"] }, { required: ["io"] }] };
 
 /** What is run, where and with which variables. */
 const commandFields = {
   argv: Argv,
   cwd: LocalAbsolutePath,
   env: StringMap,
-  arg0: z.string().nullish(),
+  arg0: z.nullish(z.string()),
 };
 
-const DirectStart = z.object({
-  kind: z.literal("direct").optional(),
-  ...commonStartFields,
-  ...commandFields,
-  envPolicy: EnvPolicy.nullish(),
-  sandbox: SandboxField,
-}).transform((params, context) => startRequest(params, params, context));
+const DirectStart = noted(
+  convert(
+    z.object({
+      kind: z.optional(z.literal("direct")),
+      ...commonStartFields,
+      ...commandFields,
+      envPolicy: z.nullish(EnvPolicy),
+      sandbox: SandboxField,
+    }),
+    (params, payload) => startRequest(params, params, payload),
+  ),
+  { constraints: ["snapshotShell"], json: SOME_CONNECTION },
+);
 
-const PreparedStart = z.object({
-  kind: z.literal("prepared"),
-  ...commonStartFields,
-  request: z.object(commandFields),
-  envPolicy: z.unknown().optional(),
-  sandbox: z.unknown().optional(),
-}).transform((params, context) => {
-  for (const name of ["envPolicy", "sandbox"] as const) {
-    if (params[name] === undefined || params[name] === null) continue;
-    context.addIssue({ code: "custom", path: [name], message: `${name} is not allowed with kind \`prepared\`` });
-  }
-  return startRequest({ ...params, envPolicy: null, sandbox: null }, params.request, context);
-});
+/** Accepted as null, for clients that write every member. */
+const NotWithPrepared = noted(z.optional(z.unknown()), { json: { type: "null" } });
+
+export const PreparedCommand = unconfinable(z.object(commandFields), "a prepared process starts exactly as given");
+
+const PreparedStart = noted(
+  convert(
+    z.object({
+      kind: z.literal("prepared"),
+      ...commonStartFields,
+      request: PreparedCommand,
+      envPolicy: NotWithPrepared,
+      sandbox: NotWithPrepared,
+    }),
+    (params, payload) => {
+      for (const name of ["envPolicy", "sandbox"] as const) {
+        if (params[name] === undefined || params[name] === null) continue;
+        addIssue(payload, { code: "custom", path: [name], message: `${name} is not allowed with kind \`prepared\`` });
+      }
+      return startRequest({ ...params, envPolicy: null, sandbox: null }, params.request, payload);
+    },
+  ),
+  { constraints: ["snapshotShell"], json: SOME_CONNECTION },
+);
 
 /** Both kinds of start, in one form. */
-export const ProcessStartParams = z.discriminatedUnion("kind", [DirectStart, PreparedStart]);
+export const ProcessStartParams = confinable(z.discriminatedUnion("kind", [DirectStart, PreparedStart]), {
+  isConfinable: ({ kind }) => kind !== "prepared",
+});
 
 /** A start request, decoded. What was absent is null, or its default. */
 export interface ProcessStartRequest {
@@ -131,26 +177,29 @@ export interface ProcessStartRequest {
   readonly idleTimeoutMs: number | null;
   /** Null: as the server is set. */
   readonly keepOnSessionEnd: boolean | null;
+  readonly output: OutputMode;
+  /** What people call it. Unique among the processes that have not closed. */
+  readonly name: string | null;
 }
 
-type CommonStart = z.output<z.ZodObject<typeof commonStartFields>> & {
+type CommonStart = z.output<z.ZodMiniObject<typeof commonStartFields>> & {
   kind?: "direct" | "prepared" | undefined;
   envPolicy?: EnvPolicy | null | undefined;
   sandbox?: unknown;
 };
-type Command = z.output<z.ZodObject<typeof commandFields>>;
+type Command = z.output<z.ZodMiniObject<typeof commandFields>>;
 
-function startRequest(params: CommonStart, command: Command, context: z.RefinementCtx): ProcessStartRequest {
+function startRequest(params: CommonStart, command: Command, payload: Payload): ProcessStartRequest {
   const kind = params.kind ?? "direct";
   if (params.io === undefined && params.tty === undefined) {
     // The same issue that a required field would have given.
     const code = "invalid_type";
-    if (kind === "direct") context.addIssue({ code, expected: "boolean", path: ["tty"], input: undefined });
-    else context.addIssue({ code, expected: "object", path: ["io"], input: undefined });
+    if (kind === "direct") addIssue(payload, { code, expected: "boolean", path: ["tty"], input: undefined });
+    else addIssue(payload, { code, expected: "object", path: ["io"], input: undefined });
   }
   const shellSnapshot = params.shellSnapshot ?? null;
   const refusal = shellSnapshot === null ? null : shellRefusal(shellSnapshot, command.argv);
-  if (refusal !== null) context.addIssue({ code: "custom", path: ["shellSnapshot"], message: refusal });
+  if (refusal !== null) addIssue(payload, { code: "custom", path: ["shellSnapshot"], message: refusal });
   return {
     processId: params.processId,
     kind,
@@ -169,6 +218,8 @@ function startRequest(params: CommonStart, command: Command, context: z.Refineme
     timeoutMs: params.timeoutMs ?? null,
     idleTimeoutMs: params.idleTimeoutMs ?? null,
     keepOnSessionEnd: params.keepOnSessionEnd ?? null,
+    output: params.output ?? "latest",
+    name: params.name ?? null,
   };
 }
 
@@ -177,59 +228,22 @@ function ioOf(tty: boolean, pipeStdin: boolean): ProcessIoField {
   return { type: "pipe", stdin: pipeStdin ? "open" : "closed" };
 }
 
-export interface ProcessStartResult {
-  processId: string;
-  sandboxType: "none" | "linuxSeccomp" | "macosSeatbelt" | "windowsRestrictedToken";
-}
-
 // ---------------------------------------------------------------- process/read
 
-export const ProcessReadParams = z.object({
-  processId: z.string(),
-  afterSeq: UnsignedInt.nullish(),
-  maxBytes: UnsignedInt.nullish(),
-  waitMs: UnsignedInt.nullish(),
+export const ProcessReadParams = new AboutProcess({
+  afterSeq: z.nullish(UnsignedInt),
+  maxBytes: z.nullish(UnsignedInt),
+  waitMs: z.nullish(UnsignedInt),
 });
-export type ProcessReadParams = z.output<typeof ProcessReadParams>;
+export type ProcessReadParams = AboutProcessOutput<typeof ProcessReadParams>;
 
-export type OutputStreamName = "stdout" | "stderr" | "pty";
+// ---------------------------------------------------------------- process/ack
 
-export interface OutputChunkField {
-  seq: number;
-  stream: OutputStreamName;
-  /** Base64. */
-  chunk: string;
-}
-
-/** Why a process ended; only for clients that asked to be told. */
-export type EndReasonField = "exit" | "signal" | "terminated" | "timeout" | "sessionExpired" | "serverShutdown";
-
-/** Something a sandbox refused for the sake of the network. */
-export interface NetworkDenialField {
-  /** `socket(AF_INET, SOCK_STREAM)`, `connect(/run/docker.sock)`. */
-  call: string;
-  /** Path of the program that tried; null when it could not be learnt. */
-  program: string | null;
-}
-
-/** Members of a result or notification that a client has to opt in to, since others compare whole objects. */
-export interface DetailFields {
-  endReason?: EndReasonField | null;
-  /** `SIGTERM` and the like, when a signal ended the process. */
-  signal?: string | null;
-  /** So far. Null when it is not known what was refused: no sandbox, one with network, or a system that cannot tell. */
-  networkDenials?: NetworkDenialField[] | null;
-}
-
-export interface ProcessReadResult extends DetailFields {
-  chunks: OutputChunkField[];
-  nextSeq: number;
-  exited: boolean;
-  exitCode: number | null;
-  closed: boolean;
-  failure: string | null;
-  sandboxDenied: boolean;
-}
+export const ProcessAckParams = new AboutProcess({
+  /** The client is done with every event of the process up to this number. */
+  seq: UnsignedInt,
+});
+export type ProcessAckParams = AboutProcessOutput<typeof ProcessAckParams>;
 
 // ---------------------------------------------------------------- process/write, process/closeStdin
 
@@ -239,28 +253,19 @@ export interface ProcessReadResult extends DetailFields {
  */
 export const MAX_WRITE_ID_LENGTH = 1024;
 
-export const ProcessWriteParams = z.object({
-  processId: z.string(),
+export const ProcessWriteParams = new AboutProcess({
   chunk: Base64Bytes,
-  writeId: z.string()
-    .min(1, "writeId must not be empty")
-    .max(MAX_WRITE_ID_LENGTH, `writeId must not be longer than ${MAX_WRITE_ID_LENGTH} characters`)
-    .optional(),
+  writeId: z.optional(
+    z.string().check(
+      z.minLength(1, "writeId must not be empty"),
+      z.maxLength(MAX_WRITE_ID_LENGTH, `writeId must not be longer than ${MAX_WRITE_ID_LENGTH} characters`),
+    ),
+  ),
 });
-export type ProcessWriteParams = z.output<typeof ProcessWriteParams>;
+export type ProcessWriteParams = AboutProcessOutput<typeof ProcessWriteParams>;
 
-export type WriteStatus = "accepted" | "unknownProcess" | "stdinClosed" | "starting";
-
-export interface ProcessWriteResult {
-  status: WriteStatus;
-}
-
-export const ProcessCloseStdinParams = z.object({ processId: z.string() });
-export type ProcessCloseStdinParams = z.output<typeof ProcessCloseStdinParams>;
-
-export interface ProcessCloseStdinResult {
-  status: WriteStatus;
-}
+export const ProcessCloseStdinParams = new AboutProcess({});
+export type ProcessCloseStdinParams = AboutProcessOutput<typeof ProcessCloseStdinParams>;
 
 // ---------------------------------------------------------------- process/signal, process/terminate
 
@@ -282,8 +287,15 @@ export const SIGNAL_NAMES = [
 ] as const;
 export type SignalName = (typeof SIGNAL_NAMES)[number];
 
-export const ProcessSignalParams = z.object({ processId: z.string(), signal: oneOf(SIGNAL_NAMES) });
-export type ProcessSignalParams = z.output<typeof ProcessSignalParams>;
+/** `group`: the process's own group. `foreground`: the group that has its terminal now. */
+const SIGNAL_TARGETS = ["group", "foreground"] as const;
+export type SignalTarget = (typeof SIGNAL_TARGETS)[number];
+
+export const ProcessSignalParams = new AboutProcess({
+  signal: oneOf(SIGNAL_NAMES),
+  target: convert(z.nullish(oneOf(SIGNAL_TARGETS)), (target): SignalTarget => target ?? "group"),
+});
+export type ProcessSignalParams = AboutProcessOutput<typeof ProcessSignalParams>;
 
 export const TerminateMode = z.discriminatedUnion("type", [
   z.object({ type: z.literal("force") }),
@@ -291,100 +303,38 @@ export const TerminateMode = z.discriminatedUnion("type", [
 ]);
 export type TerminateMode = z.output<typeof TerminateMode>;
 
-export const ProcessTerminateParams = z.object({
-  processId: z.string(),
-  mode: TerminateMode.nullish().transform((mode): TerminateMode => mode ?? { type: "force" }),
+export const ProcessTerminateParams = new AboutProcess({
+  mode: convert(z.nullish(TerminateMode), (mode): TerminateMode => mode ?? { type: "force" }),
+  /** End everything that descends from the process, too, and answer when it has ended. */
+  tree: convert(z.nullish(z.boolean()), (tree) => tree ?? false),
 });
-export type ProcessTerminateParams = z.output<typeof ProcessTerminateParams>;
-
-export interface ProcessTerminateResult {
-  running: boolean;
-}
+export type ProcessTerminateParams = AboutProcessOutput<typeof ProcessTerminateParams>;
 
 // ---------------------------------------------------------------- process/resize, wait, snapshot, list
 
-export const ProcessResizeParams = z.object({ processId: z.string(), rows: TerminalExtent, cols: TerminalExtent });
-export type ProcessResizeParams = z.output<typeof ProcessResizeParams>;
+export const ProcessResizeParams = new AboutProcess({ rows: TerminalExtent, cols: TerminalExtent });
+export type ProcessResizeParams = AboutProcessOutput<typeof ProcessResizeParams>;
 
-export const ProcessWaitParams = z.object({
-  processId: z.string(),
-  timeoutMs: UnsignedInt.nullish(),
-  until: oneOf(["closed", "exited"]).nullish().transform((until) => until ?? "closed"),
+export const ProcessWaitParams = new AboutProcess({
+  timeoutMs: z.nullish(UnsignedInt),
+  until: convert(z.nullish(oneOf(["closed", "exited"])), (until) => until ?? "closed"),
 });
-export type ProcessWaitParams = z.output<typeof ProcessWaitParams>;
+export type ProcessWaitParams = AboutProcessOutput<typeof ProcessWaitParams>;
 
-export interface ProcessWaitResult extends DetailFields {
-  exited: boolean;
-  exitCode: number | null;
-  closed: boolean;
-  sandboxDenied: boolean;
-  failure: string | null;
-  timedOut: boolean;
-  nextSeq: number;
-}
+export const ProcessSnapshotParams = new AboutProcess({});
+export type ProcessSnapshotParams = AboutProcessOutput<typeof ProcessSnapshotParams>;
 
-export const ProcessSnapshotParams = z.object({ processId: z.string() });
-export type ProcessSnapshotParams = z.output<typeof ProcessSnapshotParams>;
+/**
+ * `session`: what this session started. `server`: that, and what any session of the server asked to be kept. Without a
+ * scope: what this session started, and what outlived its session.
+ */
+const LIST_SCOPES = ["session", "server"] as const;
 
-/** The three texts are base64. */
-export interface ProcessSnapshotResult {
-  stdout: string;
-  stderr: string;
-  terminal: string;
-  truncated: boolean;
-  exitCode: number | null;
-  running: boolean;
-  nextSeq: number;
-}
-
-export { NoParams as ProcessListParams } from "./primitives.ts";
-
-export interface ProcessListEntry {
-  processId: string;
-  /** Null while the child is being started. */
-  pid: number | null;
-  argv: readonly string[];
-  cwd: string;
-  tty: boolean;
-  /** Since the start request was taken. */
-  ageMs: number;
-  exited: boolean;
-  exitCode: number | null;
-  closed: boolean;
-  nextSeq: number;
-  /** It outlived the session that started it, on purpose, and belongs to none. */
-  kept: boolean;
-}
-
-export interface ProcessListResult {
-  processes: ProcessListEntry[];
-}
-
-// ---------------------------------------------------------------- notifications
-
-export interface ProcessOutputNotification extends OutputChunkField {
-  processId: string;
-}
-
-export interface ProcessExitedNotification extends DetailFields {
-  processId: string;
-  seq: number;
-  exitCode: number;
-  sandboxDenied: boolean;
-}
-
-export interface ProcessClosedNotification {
-  processId: string;
-  seq: number;
-}
-
-/** Only for clients that asked for it. Carries no seq. */
-export interface ProcessStartedNotification {
-  processId: string;
-}
-
-/** Only for clients that asked for it, besides the error answer. Carries no seq. */
-export interface ProcessFailedNotification {
-  processId: string;
-  message: string;
-}
+export const ProcessListParams = z.nullish(z.strictObject({
+  scope: z.nullish(oneOf(LIST_SCOPES)),
+  /** The `nextAfter` of an earlier answer: the list goes on there. */
+  after: z.nullish(noted(z.string(), { constraints: ["listPlace"] })),
+  /** Whether each entry has `details`, which takes a look at every process of the machine. */
+  details: z.nullish(z.boolean()),
+}));
+export type ProcessListParams = z.output<typeof ProcessListParams>;

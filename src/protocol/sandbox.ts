@@ -1,15 +1,23 @@
 /**
  * The wire forms of a sandbox object: permission profiles, their older native-path form, and named policies.
  *
- * All of them decode into one `Sandbox`. Unknown fields are ignored, since other versions exist; an unknown type, kind,
- * access or policy is an error, because guessing what it permits would be worse. Nothing here looks at the disk: what a
- * profile means on this host is decided in `launch/`.
+ * All of them decode into one `Sandbox`. In profiles unknown members are ignored, since newer clients send them, and
+ * listed by `profile_members.ts`. Around and inside a named policy they are an error: nobody sends newer ones, so they
+ * ask for something that would not be done. An unknown type, kind, access or policy is an error in both, because
+ * guessing what it permits would be worse. Nothing here looks at the disk: what a profile means on this host is decided
+ * in `launch/`.
+ *
+ * More than 300 lines: three wire forms of one object, which share their parts.
  */
 
-import * as z from "zod";
+import * as z from "zod/mini";
 import { DomainError } from "../errors.ts";
 import { type ParsedPath, parsePath } from "../path_uri.ts";
+import { refuse, WORDS_BESIDE_PERMISSIONS } from "./confinable.ts";
+import { addIssue, convert, type Payload, preprocess } from "./convert.ts";
+import { decode } from "./decode_params.ts";
 import { AbsolutePath, oneOf, unknownVariant } from "./primitives.ts";
+import { noted } from "./wire_notes.ts";
 
 export type NetworkAccess = "restricted" | "enabled";
 export type PathAccess = "read" | "write" | "deny";
@@ -65,7 +73,7 @@ export interface Sandbox {
 
 // ---------------------------------------------------------------- building blocks
 
-type Variants = Readonly<Record<string, z.ZodType>>;
+type Variants = Readonly<Record<string, z.ZodMiniType>>;
 type VariantOutput<V extends Variants> = { [Word in keyof V]: z.output<V[Word]> }[keyof V];
 
 /**
@@ -73,120 +81,187 @@ type VariantOutput<V extends Variants> = { [Word in keyof V]: z.output<V[Word]> 
  * everything else as the selected schema does.
  */
 function tagged<V extends Variants>(tag: string, variants: V) {
-  return z.unknown().transform((value, context): VariantOutput<V> => {
-    if (typeof value !== "object" || value === null || Array.isArray(value)) {
-      context.addIssue({ code: "invalid_type", expected: "object", input: value });
+  return noted(
+    convert(z.unknown(), (value, payload): VariantOutput<V> => {
+      if (typeof value !== "object" || value === null || Array.isArray(value)) {
+        addIssue(payload, { code: "invalid_type", expected: "object", input: value });
+        return z.NEVER;
+      }
+      const word = (value as Readonly<Record<string, unknown>>)[tag];
+      if (typeof word !== "string") {
+        addIssue(payload, { code: "invalid_type", expected: "string", input: word, path: [tag] });
+        return z.NEVER;
+      }
+      const schema = Object.hasOwn(variants, word) ? variants[word] : undefined;
+      if (schema === undefined) {
+        const message = unknownVariant(word, Object.keys(variants));
+        addIssue(payload, { code: "custom", input: word, path: [tag], message });
+        return z.NEVER;
+      }
+      const parsed = decode(schema, value);
+      if (parsed.success) return parsed.data as VariantOutput<V>;
+      for (const { path, ...issue } of parsed.error.issues) addIssue(payload, { ...issue, path: [...path] });
       return z.NEVER;
-    }
-    const word = (value as Readonly<Record<string, unknown>>)[tag];
-    if (typeof word !== "string") {
-      context.addIssue({ code: "invalid_type", expected: "string", input: word, path: [tag] });
-      return z.NEVER;
-    }
-    const schema = Object.hasOwn(variants, word) ? variants[word] : undefined;
-    if (schema === undefined) {
-      const message = unknownVariant(word, Object.keys(variants));
-      context.addIssue({ code: "custom", input: word, path: [tag], message });
-      return z.NEVER;
-    }
-    const parsed = schema.safeParse(value);
-    if (parsed.success) return parsed.data as VariantOutput<V>;
-    for (const { path, ...issue } of parsed.error.issues) context.addIssue({ ...issue, path: [...path] });
-    return z.NEVER;
-  });
+    }),
+    { tagged: { tag, variants } },
+  );
 }
 
 /** Mount arguments and rule texts are made of strings, so a path that is not UTF-8 cannot be confined by name. */
-function utf8Only({ native }: ParsedPath, context: z.RefinementCtx): string {
+function utf8Only({ native }: ParsedPath, payload: Payload): string {
   if (typeof native === "string") return native;
-  context.addIssue({ code: "custom", message: "sandbox paths must be UTF-8" });
+  addIssue(payload, { code: "custom", message: "sandbox paths must be UTF-8" });
   return z.NEVER;
 }
 
 /** A path that grants or denies something: one of another machine is refused as an invalid request. */
-const EntryPathText = AbsolutePath.transform(utf8Only);
+const EntryPathText = noted(convert(AbsolutePath, utf8Only), { constraints: ["utf8SandboxPath"] });
 
 /** A path of the request's surroundings: one of another machine is as good as none. */
-const ContextPath = z.string().transform((text, context): { path: string | null; form: ParsedPath["form"] } => {
-  try {
-    const parsed = parsePath(text);
-    return { path: utf8Only(parsed, context), form: parsed.form };
-  } catch (error) {
-    if (!(error instanceof DomainError)) throw error;
-    if (error.kind !== "invalidParams") return { path: null, form: "uri" };
-    context.addIssue({ code: "custom", message: error.message });
-    return z.NEVER;
-  }
-});
+const ContextPath = noted(
+  convert(z.string(), (text, payload): { path: string | null; form: ParsedPath["form"] } => {
+    try {
+      const parsed = parsePath(text);
+      return { path: utf8Only(parsed, payload), form: parsed.form };
+    } catch (error) {
+      if (!(error instanceof DomainError)) throw error;
+      if (error.kind !== "invalidParams") return { path: null, form: "uri" };
+      addIssue(payload, { code: "custom", message: error.message });
+      return z.NEVER;
+    }
+  }),
+  { constraints: ["absolutePath", "utf8SandboxPath"] },
+);
 type ContextPath = z.output<typeof ContextPath>;
 
 // ---------------------------------------------------------------- permission profiles
 
 const Network = oneOf(["restricted", "enabled"]);
 
-const ProjectRoots = z.object({ subpath: z.string().nullish() })
-  .transform(({ subpath }): SpecialPath => ({ kind: "project_roots", subpath: subpath ?? null }));
+const ProjectRoots = convert(
+  z.object({ subpath: z.nullish(z.string()) }),
+  ({ subpath }): SpecialPath => ({ kind: "project_roots", subpath: subpath ?? null }),
+);
 
-const Special = tagged("kind", {
-  root: z.unknown().transform((): SpecialPath => ({ kind: "root" })),
-  minimal: z.unknown().transform((): SpecialPath => ({ kind: "minimal" })),
+export const SpecialPathField = tagged("kind", {
+  root: convert(z.unknown(), (): SpecialPath => ({ kind: "root" })),
+  minimal: convert(z.unknown(), (): SpecialPath => ({ kind: "minimal" })),
   project_roots: ProjectRoots,
   /** The name `project_roots` had before there could be several. */
   current_working_directory: ProjectRoots,
-  tmpdir: z.unknown().transform((): SpecialPath => ({ kind: "tmpdir" })),
-  slash_tmp: z.unknown().transform((): SpecialPath => ({ kind: "slash_tmp" })),
-  unknown: z.object({ path: z.string(), subpath: z.string().nullish() })
-    .transform((): SpecialPath => ({ kind: "unknown" })),
+  tmpdir: convert(z.unknown(), (): SpecialPath => ({ kind: "tmpdir" })),
+  slash_tmp: convert(z.unknown(), (): SpecialPath => ({ kind: "slash_tmp" })),
+  unknown: convert(
+    z.object({ path: z.string(), subpath: z.nullish(z.string()) }),
+    (): SpecialPath => ({ kind: "unknown" }),
+  ),
 });
 
-const Entry = z.object({
-  path: tagged("type", {
-    path: z.object({ type: z.literal("path"), path: EntryPathText }),
-    glob_pattern: z.object({ type: z.literal("glob_pattern"), pattern: z.string() }),
-    special: z.object({ type: z.literal("special"), value: Special }),
+export const EntryPathField = tagged("type", {
+  path: z.object({ type: z.literal("path"), path: EntryPathText }),
+  glob_pattern: z.object({
+    type: z.literal("glob_pattern"),
+    pattern: noted(z.string(), { constraints: ["globPattern"] }),
   }),
-  /** `none` is what `deny` was called at first. */
-  access: oneOf(["read", "write", "deny", "none"]).transform((word): PathAccess => (word === "none" ? "deny" : word)),
-  /** Accepted, and without effect in the reference: a missing path is protected from being made either way. */
-  missing_path_behavior: oneOf(["skip"]).nullish(),
-}).transform(({ path, access }): SandboxEntry => ({ path, access }));
-
-const FileSystem = tagged("type", {
-  unrestricted: z.unknown().transform((): FileSystemPermissions => ({ type: "unrestricted" })),
-  restricted: z.object({
-    entries: z.array(Entry),
-    glob_scan_max_depth: z.int().min(1, "glob_scan_max_depth must be at least 1").nullish(),
-  }).transform(({ entries, glob_scan_max_depth }): FileSystemPermissions => ({
-    type: "restricted",
-    entries,
-    globScanMaxDepth: glob_scan_max_depth ?? null,
-  })),
+  special: z.object({ type: z.literal("special"), value: SpecialPathField }),
 });
 
-const PermissionsField = tagged("type", {
-  managed: z.object({ file_system: FileSystem, network: Network }).transform((
+export const SandboxEntryField = convert(
+  z.object({
+    path: EntryPathField,
+    /** `none` is what `deny` was called at first. */
+    access: convert(oneOf(["read", "write", "deny", "none"]), (word): PathAccess => (word === "none" ? "deny" : word)),
+    /** Accepted, and without effect in the reference: a missing path is protected from being made either way. */
+    missing_path_behavior: z.nullish(oneOf(["skip"])),
+  }),
+  ({ path, access }): SandboxEntry => ({ path, access }),
+);
+
+export const FileSystemField = tagged("type", {
+  unrestricted: convert(z.unknown(), (): FileSystemPermissions => ({ type: "unrestricted" })),
+  restricted: convert(
+    z.object({
+      entries: z.array(SandboxEntryField),
+      glob_scan_max_depth: z.nullish(z.int().check(z.minimum(1, "glob_scan_max_depth must be at least 1"))),
+    }),
+    ({ entries, glob_scan_max_depth }): FileSystemPermissions => ({
+      type: "restricted",
+      entries,
+      globScanMaxDepth: glob_scan_max_depth ?? null,
+    }),
+  ),
+});
+
+export const PermissionsField = tagged("type", {
+  managed: convert(z.object({ file_system: FileSystemField, network: Network }), (
     { file_system, network },
   ): Permissions => ({ type: "managed", fileSystem: file_system, network })),
-  disabled: z.unknown().transform((): Permissions => ({ type: "disabled" })),
-  external: z.object({ network: Network }).transform(({ network }): Permissions => ({ type: "external", network })),
+  disabled: convert(z.unknown(), (): Permissions => ({ type: "disabled" })),
+  external: convert(z.object({ network: Network }), ({ network }): Permissions => ({ type: "external", network })),
 });
 
 // ---------------------------------------------------------------- named policies
 
-const networkAccess = z.boolean().default(false);
+const networkAccess = z._default(z.boolean(), false);
 
-const NamedPolicy = tagged("type", {
+const POLICY_FORMS = {
   "read-only": z.object({ type: z.literal("read-only"), network_access: networkAccess }),
   "workspace-write": z.object({
     type: z.literal("workspace-write"),
-    writable_roots: z.array(EntryPathText).default([]),
+    writable_roots: z._default(z.array(EntryPathText), []),
     network_access: networkAccess,
-    exclude_tmpdir_env_var: z.boolean().default(false),
-    exclude_slash_tmp: z.boolean().default(false),
+    exclude_tmpdir_env_var: z._default(z.boolean(), false),
+    exclude_slash_tmp: z._default(z.boolean(), false),
   }),
   "danger-full-access": z.object({ type: z.literal("danger-full-access") }),
-});
-type NamedPolicy = z.output<typeof NamedPolicy>;
+};
+const NamedPolicyForm = tagged("type", POLICY_FORMS);
+type NamedPolicy = z.output<typeof NamedPolicyForm>;
+
+/** The members of each policy besides its type. */
+const POLICY_MEMBERS: Readonly<Record<NamedPolicy["type"], readonly string[]>> = {
+  "read-only": ["network_access"],
+  "workspace-write": ["writable_roots", "network_access", "exclude_tmpdir_env_var", "exclude_slash_tmp"],
+  "danger-full-access": [],
+};
+
+/** Every accepted spelling of a policy's name: `read-only`, `read_only`, `readOnly` and `ReadOnly`. */
+const POLICY_NAMES: ReadonlyMap<string, NamedPolicy["type"]> = new Map(
+  (Object.keys(POLICY_MEMBERS) as NamedPolicy["type"][]).flatMap((name) => {
+    const camel = name.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+    const pascal = camel[0]!.toUpperCase() + camel.slice(1);
+    return [name, name.replaceAll("-", "_"), camel, pascal].map((spelling) => [spelling, name] as const);
+  }),
+);
+
+/** A policy in any spelling, in the one of `NamedPolicyForm`. What is not a policy is left for that to refuse. */
+export const NamedPolicy = noted(
+  preprocess((value, payload) => {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+    const { type, ...members } = value as Record<string, unknown>;
+    const name = typeof type === "string" ? POLICY_NAMES.get(type) : undefined;
+    if (name === undefined) return value;
+    const form = new Map<string, unknown>([["type", name]]);
+    for (const [written, content] of Object.entries(members)) {
+      const member = written.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+      const message = !POLICY_MEMBERS[name].includes(member)
+        ? `unknown field \`${written}\` in sandbox policy \`${name}\``
+        : form.has(member)
+        ? `sandbox policy \`${name}\` has \`${member}\` in two spellings`
+        : null;
+      if (message !== null) {
+        addIssue(payload, { code: "custom", path: [written], message });
+        return z.NEVER;
+      }
+      form.set(member, content);
+    }
+    return Object.fromEntries(form);
+  }, NamedPolicyForm),
+  {
+    constraints: ["oneSpelling"],
+    tagged: { tag: "type", variants: POLICY_FORMS, spellings: POLICY_NAMES },
+  },
+);
 
 /** The profile a named policy stands for; null when it needs a cwd and there is none. */
 function profileOf(policy: NamedPolicy, cwd: string | null): Permissions | null {
@@ -208,49 +283,74 @@ function profileOf(policy: NamedPolicy, cwd: string | null): Permissions | null 
 
 const WindowsLevel = oneOf(["disabled", "restricted-token", "elevated", "mxc"]);
 
-/** A sandbox object. Which fields may be null is the reference's choice, field by field. */
-export const SandboxParam = z.object({
-  permissions: PermissionsField.optional(),
-  sandboxPolicy: NamedPolicy.optional(),
-  cwd: ContextPath.nullish(),
-  workspaceRoots: z.array(ContextPath).optional(),
+export const PolicyContextField = z.object({
+  cwd: z.nullish(ContextPath),
+  workspaceRoots: z._default(z.array(ContextPath), []),
+});
+
+const MEMBERS = {
+  permissions: z.optional(PermissionsField),
+  sandboxPolicy: z.optional(NamedPolicy),
+  cwd: z.nullish(ContextPath),
+  workspaceRoots: z.optional(z.array(ContextPath)),
   /** What the permissions were written for, when that differs from where the command runs. It then counts alone. */
-  policyContext: z.object({ cwd: ContextPath.nullish(), workspaceRoots: z.array(ContextPath).default([]) }).nullish(),
+  policyContext: z.nullish(PolicyContextField),
 
   // Checked, and without effect here: they are about other systems, or about what the client does before it asks.
-  windowsSandboxLevel: WindowsLevel.optional(),
-  windowsSandboxPrivateDesktop: z.boolean().nullish(),
-  windowsSandboxProxySettingsMode: oneOf(["reconcile", "preserve"]).nullish(),
-  useLegacyLandlock: z.boolean().optional(),
-  sandboxOverride: oneOf(["noOverride", "escalatedSandboxWithRestrictions", "bypassSandboxFirstAttempt"]).optional(),
-  userHomeDir: ContextPath.nullish(),
-  temporaryDirectories: z.array(ContextPath).nullish(),
-}).transform((wire, context): Sandbox => {
-  const missing = (field: string) =>
-    context.addIssue({ code: "invalid_type", expected: "object", path: [field], input: undefined });
-  const stated = wire.policyContext ?? wire;
-  const place = {
-    isPlaced: (wire.policyContext ?? wire.cwd ?? null) !== null,
-    cwd: stated.cwd?.path ?? null,
-    workspaceRoots: stated.workspaceRoots === undefined ? impliedRoots(stated.cwd) : pathsOf(stated.workspaceRoots),
-  };
+  windowsSandboxLevel: z.optional(WindowsLevel),
+  windowsSandboxPrivateDesktop: z.nullish(z.boolean()),
+  windowsSandboxProxySettingsMode: z.nullish(oneOf(["reconcile", "preserve"])),
+  useLegacyLandlock: z.optional(z.boolean()),
+  sandboxOverride: z.optional(oneOf(["noOverride", "escalatedSandboxWithRestrictions", "bypassSandboxFirstAttempt"])),
+  userHomeDir: z.nullish(ContextPath),
+  temporaryDirectories: z.nullish(z.array(ContextPath)),
+};
 
-  if (wire.permissions !== undefined) {
-    if (wire.sandboxPolicy !== undefined) {
-      context.addIssue({ code: "custom", message: "give either `permissions` or `sandboxPolicy`, not both" });
+/** The members of a sandbox object that have a meaning. */
+export const SANDBOX_MEMBERS: readonly string[] = Object.keys(MEMBERS);
+
+/** A sandbox object. Which members may be null is the reference's choice, member by member. */
+export const SandboxParam = noted(
+  convert(z.looseObject(MEMBERS), (wire, payload): Sandbox => {
+    if (refuse(wire, WORDS_BESIDE_PERMISSIONS, payload, "a sandbox has `permissions` or `sandboxPolicy`")) {
+      return z.NEVER;
     }
-    if (wire.windowsSandboxLevel === undefined) missing("windowsSandboxLevel");
-    return { permissions: wire.permissions, ...place };
-  }
-  if (wire.sandboxPolicy === undefined) {
-    missing("permissions");
+    const missing = (field: string) =>
+      addIssue(payload, { code: "invalid_type", expected: "object", path: [field], input: undefined });
+    const stated = wire.policyContext ?? wire;
+    const place = {
+      isPlaced: (wire.policyContext ?? wire.cwd ?? null) !== null,
+      cwd: stated.cwd?.path ?? null,
+      workspaceRoots: stated.workspaceRoots === undefined ? impliedRoots(stated.cwd) : pathsOf(stated.workspaceRoots),
+    };
+
+    if (wire.permissions !== undefined) {
+      if (wire.sandboxPolicy !== undefined) {
+        addIssue(payload, { code: "custom", message: "give either `permissions` or `sandboxPolicy`, not both" });
+      }
+      if (wire.windowsSandboxLevel === undefined) missing("windowsSandboxLevel");
+      return { permissions: wire.permissions, ...place };
+    }
+    if (wire.sandboxPolicy === undefined) {
+      missing("permissions");
+      return z.NEVER;
+    }
+    const unknown = Object.keys(wire).find((member) => !Object.hasOwn(MEMBERS, member));
+    if (unknown !== undefined) {
+      const message = `unknown field \`${unknown}\` beside \`sandboxPolicy\``;
+      addIssue(payload, { code: "custom", path: [unknown], message });
+      return z.NEVER;
+    }
+    const permissions = profileOf(wire.sandboxPolicy, place.cwd);
+    if (permissions !== null) return { permissions, ...place };
+    addIssue(payload, { code: "custom", message: "sandbox policy `workspace-write` requires cwd" });
     return z.NEVER;
-  }
-  const permissions = profileOf(wire.sandboxPolicy, place.cwd);
-  if (permissions !== null) return { permissions, ...place };
-  context.addIssue({ code: "custom", message: "sandbox policy `workspace-write` requires cwd" });
-  return z.NEVER;
-});
+  }),
+  {
+    constraints: ["oneConfinement", "policyMembers", "sandboxPlace"],
+    json: { oneOf: [{ required: ["permissions", "windowsSandboxLevel"] }, { required: ["sandboxPolicy"] }] },
+  },
+);
 
 /** Before there were workspace roots, and paths were native, the working directory was the one root. */
 function impliedRoots(cwd: ContextPath | null | undefined): string[] {

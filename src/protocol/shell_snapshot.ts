@@ -1,6 +1,7 @@
 /** `shellSnapshot` of `process/start`: the wish that the state of a login shell be kept and reused. Shapes only. */
 
-import * as z from "zod";
+import * as z from "zod/mini";
+import { noted } from "./wire_notes.ts";
 
 /** In UTF-8; the reference's figure. Clients use a thread's id and an environment's name. */
 export const MAX_SNAPSHOT_SCOPE_BYTES = 256;
@@ -9,9 +10,12 @@ const SHELL_NAMES = ["bash", "zsh", "sh"];
 
 export const ShellSnapshotParam = z.object({
   /** Commands that may share a state; others never see it. */
-  scopeId: z.string().refine(
-    (scope) => scope !== "" && new TextEncoder().encode(scope).length <= MAX_SNAPSHOT_SCOPE_BYTES,
-    { error: `shell snapshot scope must be non-empty and at most ${MAX_SNAPSHOT_SCOPE_BYTES} bytes` },
+  scopeId: noted(
+    z.string().check(z.refine(
+      (scope) => scope !== "" && new TextEncoder().encode(scope).length <= MAX_SNAPSHOT_SCOPE_BYTES,
+      { error: `shell snapshot scope must be non-empty and at most ${MAX_SNAPSHOT_SCOPE_BYTES} bytes` },
+    )),
+    { constraints: ["snapshotScope"], json: { minLength: 1 } },
   ),
   shell: z.object({
     name: z.string(),

@@ -5,11 +5,7 @@
  * number.
  */
 
-import { type ByteSource, sourceOf } from "../bytes.ts";
-import { decodeBase64Ahead } from "../protocol/base64.ts";
-import type { AsciiParts } from "./link.ts";
-import { StreamedMessage } from "./streamed_message.ts";
-import { endOfString, parseStrictJson, StrictJsonError } from "./strict_json.ts";
+import { endOfString, type JsonLimits, parseStrictJson, StrictJsonError } from "./strict_json.ts";
 import type { TraceContext } from "./trace_context.ts";
 
 /** The JSON text of a request id: `7`, `9007199254740993` or `"abc"`. */
@@ -29,17 +25,32 @@ export type Message =
   | { readonly type: "notification"; readonly method: string; readonly params: unknown }
   | { readonly type: "result"; readonly id: RequestId; readonly result: unknown }
   | { readonly type: "error"; readonly id: RequestId; readonly error: WireError }
-  | { readonly type: "malformed"; readonly reason: string };
+  /** The id is there where it could be read. */
+  | { readonly type: "malformed"; readonly reason: string; readonly id?: RequestId };
 
-/** Classifies one message. Never throws. */
-export function decodeMessage(text: string): Message {
-  const long = text.length < LONG_MESSAGE_CHARACTERS ? null : findLongBase64(text);
-  return (long === null ? null : decodeAround(text, long)) ?? decodeWhole(text);
+/** How parameters with long content are decoded before the rest is parsed. */
+export interface LongContent {
+  /** Whether a parameter of this name holds content. */
+  isContent(name: string): boolean;
+  /** The bytes of base64, or null when it is anything else. They take the place of the text. */
+  decode(text: string): Uint8Array<ArrayBuffer> | null;
 }
 
-function decodeWhole(text: string): Message {
+export interface DecodeOptions {
+  readonly limits: JsonLimits;
+  readonly content: LongContent;
+}
+
+/** Classifies one message. Never throws. A parameter with long content may hold its bytes in place of the text. */
+export function decodeMessage(text: string, options: DecodeOptions): Message {
+  const long = text.length < LONG_MESSAGE_CHARACTERS ? null : findLongBase64(text, options.content);
+  return (long === null ? null : decodeAround(text, long, options)) ?? decodeWhole(text, options.limits);
+}
+
+/** The same for a caller that hands content on as the text it came in. */
+export function decodeWhole(text: string, limits: JsonLimits): Message {
   try {
-    return classify(parseStrictJson(text), text);
+    return classify(parseStrictJson(text, limits), text);
   } catch (error) {
     if (error instanceof StrictJsonError) return malformed(error.message);
     throw error;
@@ -58,17 +69,17 @@ const placeholder = crypto.randomUUID();
 interface LongString {
   readonly start: number;
   readonly end: number;
-  readonly content: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
 /** What lies between two quotes near the beginning and is long and base64: most likely a parameter with content. */
-function findLongBase64(text: string): LongString | null {
+function findLongBase64(text: string, { decode }: LongContent): LongString | null {
   let start = text.indexOf('"') + 1;
   for (let strings = 0; strings < 2 * MAX_STRINGS_BEFORE && start > 0; strings++) {
     const end = text.indexOf('"', start);
     if (end - start >= LONG_STRING_CHARACTERS) {
-      const content = text.slice(start, end);
-      return decodeBase64Ahead(content) ? { start, end, content } : null;
+      const bytes = decode(text.slice(start, end));
+      return bytes === null ? null : { start, end, bytes };
     }
     start = end + 1;
   }
@@ -79,20 +90,19 @@ function findLongBase64(text: string): LongString | null {
  * Decodes a message without having `JSON.parse` go through and copy its content. Base64 holds nothing that JSON minds, so
  * what is true of the rest is true of the whole. Null when the content is not just what it seemed: a parameter.
  */
-function decodeAround(text: string, { start, end, content }: LongString): Message | null {
+function decodeAround(text: string, { start, end, bytes }: LongString, options: DecodeOptions): Message | null {
   const rest = text.slice(0, start) + placeholder + text.slice(end);
   let value: unknown;
   try {
-    value = parseStrictJson(rest);
+    value = parseStrictJson(rest, options.limits);
   } catch {
     return null; // The reason is found by looking at the whole.
   }
   const params = isObject(value) ? value.params : undefined;
   if (!isObject(params)) return null;
   const name = Object.keys(params).find((name) => params[name] === placeholder);
-  // The second is no name one can assign to.
-  if (name === undefined || name === "__proto__") return null;
-  params[name] = content;
+  if (name === undefined || !options.content.isContent(name)) return null;
+  params[name] = bytes;
   return classify(value, rest);
 }
 
@@ -113,7 +123,7 @@ function classify(value: unknown, text: string): Message {
   if (isObject(value.error) && Number.isInteger(value.error.code) && typeof value.error.message === "string") {
     return { type: "error", id, error: { code: value.error.code as number, message: value.error.message } };
   }
-  return malformed("message is neither a request, a notification nor an answer");
+  return malformed("message is neither a request, a notification nor an answer", id);
 }
 
 export function encodeRequest(id: RequestId, method: string, params: unknown): string {
@@ -126,63 +136,6 @@ export function encodeNotification(method: string, params: unknown): string {
 
 export function encodeResult(id: RequestId, result: unknown): string {
   return `{"id":${id},"result":${JSON.stringify(result)}}`;
-}
-
-/** A result that is already JSON, around content too long to be copied once more. All of it is ASCII. */
-export class EncodedResult {
-  readonly #before: string;
-  readonly #content: string;
-  readonly #after: string;
-
-  constructor(before: string, content: string, after: string) {
-    this.#before = before;
-    this.#content = content;
-    this.#after = after;
-  }
-
-  encode(id: RequestId): AsciiParts {
-    return [`{"id":${asciiId(id)},"result":${this.#before}`, this.#content, `${this.#after}}`];
-  }
-}
-
-/** From here on base64 is made as it leaves, in steps: a long string takes longer to make than to send. */
-export const LONG_CONTENT_BYTES = 96 * 1024;
-
-/** A result that is these bytes' base64 between two ASCII texts. The bytes belong to it from now on. */
-export function contentResult(before: string, bytes: Uint8Array, after: string): EncodedResult | StreamedResult {
-  if (bytes.length < LONG_CONTENT_BYTES) return new EncodedResult(before, bytes.toBase64(), after);
-  return new StreamedResult(before, sourceOf([bytes]), after);
-}
-
-/** A result with the base64 of bytes that are fetched as it leaves. */
-export class StreamedResult {
-  readonly #before: string;
-  readonly #source: ByteSource;
-  readonly #after: string;
-  /** The request counts as running until this resolves: what it reads must not be written meanwhile. */
-  readonly done: Promise<void> | undefined;
-
-  constructor(before: string, source: ByteSource, after: string, done?: Promise<void>) {
-    this.#before = before;
-    this.#source = source;
-    this.#after = after;
-    this.done = done;
-  }
-
-  encode(id: RequestId): StreamedMessage {
-    const before = `{"id":${asciiId(id)},"result":${this.#before}`;
-    return new StreamedMessage(before, this.#source, `${this.#after}}`);
-  }
-}
-
-/** Numbers are ASCII. */
-function asciiId(id: RequestId): string {
-  return id.startsWith('"') ? escapeToAscii(id) : id;
-}
-
-/** JSON text with every character beyond ASCII written as its escape. */
-export function escapeToAscii(json: string): string {
-  return json.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 export function encodeError(id: RequestId, error: WireError): string {
@@ -260,8 +213,8 @@ function idSource(text: string): string {
   return "";
 }
 
-function malformed(reason: string): Message {
-  return { type: "malformed", reason };
+function malformed(reason: string, id?: RequestId): Message {
+  return { type: "malformed", reason, ...(id === undefined ? {} : { id }) };
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,4 +1,6 @@
-/** A queue whose `shift` does not move what remains: an array's does, and thousands of requests may wait in line. */
+/**
+ * A queue whose `shift` does not move the remaining items, as an array's would. Thousands of requests may wait in line.
+ */
 export class Fifo<T> {
   #items: (T | undefined)[] = [];
   #head = 0;
@@ -7,7 +9,7 @@ export class Fifo<T> {
     return this.#items.length - this.#head;
   }
 
-  /** The oldest, left in place. */
+  /** The oldest item, left in place. */
   peek(): T | undefined {
     return this.#items[this.#head];
   }
@@ -34,5 +36,5 @@ export class Fifo<T> {
   }
 }
 
-/** Emptied slots are given back once there are this many and they are the larger part. */
+/** Emptied slots are freed once there are this many and they are the larger part. */
 const COMPACT_AT = 1024;

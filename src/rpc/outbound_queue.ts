@@ -1,20 +1,27 @@
 /**
  * The one ordered line of messages to a peer, with a single writer.
  *
- * Two kinds share it. Replies are always taken and never dropped; when too many pile up the connection stops reading
- * requests (`isReplyBacklogged`). Output is taken too, but its sources ask `hasRoom` first and pause until `onRoom`, so
+ * Three kinds share it. Answers that may be long were promised: their bytes were taken from the budget before they were
+ * made, and are given back here when they have left. Short replies are always taken and never dropped; when too many pile
+ * up the connection stops reading requests (`isReplyBacklogged`). Output is taken too, but its sources ask `hasRoom` first and pause until `onRoom`, so
  * a slow peer stops the children that talk to it and memory stays flat. Since output never queues more than its mark, a
  * reply waits behind at most that much of it.
  */
 
-import {
-  OUTPUT_HIGH_WATER_BYTES,
-  OUTPUT_LOW_WATER_BYTES,
-  REPLY_HIGH_WATER_BYTES,
-  SEND_BATCH_BYTES,
-} from "../protocol/limits.ts";
+import type { AnswerBudget } from "./answer_budget.ts";
 import { Fifo } from "./fifo.ts";
 import { heldLength, type OutboundMessage } from "./link.ts";
+
+export interface OutboundLimits {
+  /** Output queued before its sources pause. */
+  readonly outputHighWaterBytes: number;
+  /** Output still queued when they resume. */
+  readonly outputLowWaterBytes: number;
+  /** Short replies queued before the connection stops reading requests. */
+  readonly replyHighWaterBytes: number;
+  /** Messages are handed to the transport until they are this long together. */
+  readonly sendBatchBytes: number;
+}
 
 export interface OutboundQueueOptions {
   /** Hands messages to the transport; the next call is made when it has resolved. */
@@ -23,25 +30,24 @@ export interface OutboundQueueOptions {
   onRoom(): void;
   /** The transport refused: the connection is gone. Called once. */
   onFailure(error: unknown): void;
-  outputHighWaterBytes?: number;
-  outputLowWaterBytes?: number;
-  replyHighWaterBytes?: number;
+  limits: OutboundLimits;
+  /** Where promised answers have taken their bytes. */
+  answers?: AnswerBudget;
 }
 
 interface Entry {
   readonly message: OutboundMessage;
   readonly length: number;
-  readonly isOutput: boolean;
+  readonly kind: "answer" | "reply" | "output";
 }
 
 export class OutboundQueue {
   readonly #options: OutboundQueueOptions;
-  readonly #highWater: number;
-  readonly #lowWater: number;
-  readonly #replyHighWater: number;
+  readonly #limits: OutboundLimits;
   readonly #entries = new Fifo<Entry>();
   #outputBytes = 0;
   #replyBytes = 0;
+  #answerBytes = 0;
   #isFull = false;
   #isSending = false;
   #isClosed = false;
@@ -50,9 +56,7 @@ export class OutboundQueue {
 
   constructor(options: OutboundQueueOptions) {
     this.#options = options;
-    this.#highWater = options.outputHighWaterBytes ?? OUTPUT_HIGH_WATER_BYTES;
-    this.#lowWater = options.outputLowWaterBytes ?? Math.min(OUTPUT_LOW_WATER_BYTES, this.#highWater / 2);
-    this.#replyHighWater = options.replyHighWaterBytes ?? REPLY_HIGH_WATER_BYTES;
+    this.#limits = options.limits;
   }
 
   /** Whether output sources may go on. Once false it stays so until `onRoom`. */
@@ -62,11 +66,11 @@ export class OutboundQueue {
 
   /** Bytes waiting, in UTF-16 units: the messages are ASCII but for a few texts. */
   get queuedBytes(): number {
-    return this.#outputBytes + this.#replyBytes;
+    return this.#outputBytes + this.#replyBytes + this.#answerBytes;
   }
 
   get isReplyBacklogged(): boolean {
-    return this.#replyBytes > this.#replyHighWater;
+    return this.#replyBytes > this.#limits.replyHighWaterBytes;
   }
 
   /** Resolves when replies are no longer backlogged, or the queue is closed. */
@@ -75,12 +79,21 @@ export class OutboundQueue {
     return new Promise((resolve) => this.#replyRoomWaiters.push(resolve));
   }
 
-  /** Queues an answer or a small notification. */
+  /** Queues a short answer or notification. */
   pushReply(message: OutboundMessage): void {
     if (this.#isClosed) return;
     const length = heldLength(message);
     this.#replyBytes += length;
-    this.#push({ message, length, isOutput: false });
+    this.#push({ message, length, kind: "reply" });
+  }
+
+  /** Queues an answer for which so many bytes were taken from the budget; from here on it is what the answer has. */
+  pushAnswer(message: OutboundMessage, promisedBytes: number): void {
+    if (this.#isClosed) return;
+    const length = heldLength(message);
+    this.#answerBytes += length;
+    this.#push({ message, length, kind: "answer" });
+    this.#options.answers?.exchange(promisedBytes, length);
   }
 
   /** Queues bulk output. The caller pauses when `hasRoom` turns false. */
@@ -88,8 +101,8 @@ export class OutboundQueue {
     if (this.#isClosed) return;
     const length = heldLength(message);
     this.#outputBytes += length;
-    if (this.#outputBytes >= this.#highWater) this.#isFull = true;
-    this.#push({ message, length, isOutput: true });
+    if (this.#outputBytes >= this.#limits.outputHighWaterBytes) this.#isFull = true;
+    this.#push({ message, length, kind: "output" });
   }
 
   /** Resolves when everything queued so far has left, or the queue was closed. */
@@ -105,6 +118,7 @@ export class OutboundQueue {
     this.#entries.clear();
     this.#outputBytes = 0;
     this.#replyBytes = 0;
+    this.#answerBytes = 0;
     wake(this.#drainWaiters);
     wake(this.#replyRoomWaiters);
   }
@@ -137,7 +151,7 @@ export class OutboundQueue {
 
   #takeBatch(): Entry[] {
     const batch: Entry[] = [];
-    for (let bytes = 0; this.#entries.length > 0 && bytes < SEND_BATCH_BYTES;) {
+    for (let bytes = 0; this.#entries.length > 0 && bytes < this.#limits.sendBatchBytes;) {
       const entry = this.#entries.shift()!;
       batch.push(entry);
       bytes += entry.length;
@@ -146,12 +160,18 @@ export class OutboundQueue {
   }
 
   #release(batch: readonly Entry[]): void {
-    for (const { length, isOutput } of batch) {
-      if (isOutput) this.#outputBytes -= length;
-      else this.#replyBytes -= length;
+    let answerBytes = 0;
+    for (const { length, kind } of batch) {
+      if (kind === "output") this.#outputBytes -= length;
+      else if (kind === "reply") this.#replyBytes -= length;
+      else answerBytes += length;
+    }
+    if (answerBytes > 0) {
+      this.#answerBytes -= answerBytes;
+      this.#options.answers?.give(answerBytes);
     }
     if (!this.isReplyBacklogged) wake(this.#replyRoomWaiters);
-    if (this.#isFull && this.#outputBytes <= this.#lowWater) {
+    if (this.#isFull && this.#outputBytes <= this.#limits.outputLowWaterBytes) {
       this.#isFull = false;
       this.#options.onRoom();
     }

@@ -36,12 +36,18 @@ export class PendingCalls {
 
   /** False: nobody asked. */
   settle(id: RequestId, outcome: { result: unknown } | { error: WireError }): boolean {
-    const call = this.#calls.get(id);
-    if (call === undefined) return false;
-    this.#calls.delete(id);
+    const call = this.#take(id);
+    if (call === null) return false;
     if ("error" in outcome) call.reject(new RpcError(call.method, outcome.error));
     else call.resolve(outcome.result);
     return true;
+  }
+
+  /** There will be no answer, for this reason. False: nobody asked. */
+  fail(id: RequestId, error: Error): boolean {
+    const call = this.#take(id);
+    call?.reject(error);
+    return call !== null;
   }
 
   /** The connection is gone: every open call fails with this error, and every later one. */
@@ -49,5 +55,11 @@ export class PendingCalls {
     this.#ended ??= error;
     for (const call of this.#calls.values()) call.reject(error);
     this.#calls.clear();
+  }
+
+  #take(id: RequestId): PendingCall | null {
+    const call = this.#calls.get(id) ?? null;
+    this.#calls.delete(id);
+    return call;
   }
 }

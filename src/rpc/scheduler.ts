@@ -1,20 +1,25 @@
 /**
- * Runs the requests of one connection so that results are as if they had run in arrival order, while nothing waits that
- * need not.
+ * Runs the requests of one connection so that results are as if they had run in arrival order, but no request waits
+ * without need.
  *
  * A request claims what it touches. A resource is a first-come-first-served lock: an *exclusive* claim waits for all
  * earlier claims and holds back all later ones; a *shared* claim waits only for earlier exclusive ones and holds back
  * later exclusive ones; a *pass* claim waits like a shared one and holds back nothing. All claims of a request join
- * their lines at the moment it arrives, so a request only ever waits for earlier ones and no cycle can form.
+ * their lines when it arrives, so a request only ever waits for earlier ones and no cycle can form.
+ *
+ * A job whose answer may be long begins when the answer's bytes were taken from the connection's budget. It waits for
+ * them in line, with all its claims; jobs with short answers and control work pass it. Ready jobs are run for a few
+ * milliseconds at a time, then everything else has a turn.
  *
  * Knows no methods, no messages and no sockets: jobs in, jobs run.
  */
 
+import type { AnswerBudget } from "./answer_budget.ts";
 import { Fifo } from "./fifo.ts";
 
 /**
  * - `control`: never bounded; must get through whatever else is going on.
- * - `waiting`: may stay open for long (long polls); holds up nobody and is bounded by refusal.
+ * - `waiting`: may stay open for long (long polls); holds up nothing, and is refused beyond its bound.
  * - `ordinary`: the rest; bounded by `maxConcurrent` when that is set.
  */
 export type Lane = "control" | "waiting" | "ordinary";
@@ -31,7 +36,12 @@ export interface Job {
   readonly claims: readonly Claim[];
   /** Weight in the in-flight accounting: bytes of the request. */
   readonly bytes: number;
-  /** Does the work. Must not throw or reject: answering failures is the job's own business. */
+  /**
+   * Bytes its answer may need, taken from the budget before it runs and released by whoever sends the answer. None: it
+   * is short. Ignored for control work, and for waiting jobs, which take their bytes when they know them.
+   */
+  readonly answerBytes?: number;
+  /** Does the work. Must not throw or reject: the job answers its own failures. */
   run(): void | Promise<void>;
 }
 
@@ -41,7 +51,16 @@ export interface SchedulerOptions {
   maxInFlight: number;
   maxInFlightBytes: number;
   maxWaiting: number;
+  /** For answers that may be long. Without it they are not bounded. */
+  answers?: AnswerBudget;
+  /** Resolves when everything else has had a turn. Without it jobs run as long as there are any. */
+  turn?: () => Promise<void>;
 }
+
+/** How long jobs are run before others get a turn. */
+const DRAIN_MS = 2;
+/** The clock is read once for this many jobs: a single one, the usual case, costs nothing. */
+const JOBS_PER_LOOK = 4;
 
 export class Scheduler {
   readonly #options: SchedulerOptions;
@@ -68,7 +87,10 @@ export class Scheduler {
     return this.#inFlight + this.#waiting;
   }
 
-  /** Whether the connection should stop reading. Long polls do not count: they are refused beyond their bound. */
+  /**
+   * Whether the connection should stop reading. Of long polls only the bytes count, which are few except for the bodies
+   * of HTTP requests; their number has its own bound.
+   */
   get isFull(): boolean {
     return this.#inFlight >= this.#options.maxInFlight || this.#inFlightBytes >= this.#options.maxInFlightBytes;
   }
@@ -79,23 +101,24 @@ export class Scheduler {
     return new Promise((resolve) => this.#roomWaiters.push(resolve));
   }
 
-  /** Resolves when every job that can finish without the peer's help has: all but long polls. */
+  /** Resolves when every job that can finish without the peer's help has finished: all but long polls. */
   whenIdle(): Promise<void> {
     if (this.#inFlight === 0 || this.#isClosed) return Promise.resolve();
     return new Promise((resolve) => this.#idleWaiters.push(resolve));
   }
 
-  /** Takes a job; it runs at once, before this returns, if nothing earlier is in its way. False: too many long polls. */
+  /**
+   * Takes a job. It runs at once, before this returns, if nothing earlier is in its way. False: too many long polls.
+   */
   submit(job: Job): boolean {
     if (this.#isClosed) return true;
     if (job.lane === "waiting") {
       if (this.#waiting >= this.#options.maxWaiting) return false;
       this.#waiting++;
-    } else {
-      this.#inFlight++;
-      this.#inFlightBytes += job.bytes;
-    }
-    const entry: Entry = { job, missing: 1 };
+    } else this.#inFlight++;
+    this.#inFlightBytes += job.bytes;
+    const hasBytes = job.lane !== "ordinary" || (job.answerBytes ?? 0) === 0;
+    const entry: Entry = { job, missing: 1, hasBytes, isCounted: false };
     for (const claim of job.claims) {
       if (!this.#line(claim.resource).join(entry, claim.mode)) entry.missing++;
     }
@@ -120,18 +143,18 @@ export class Scheduler {
     return line;
   }
 
-  /** One thing the entry was missing has arrived. */
+  /** One thing the entry was waiting for has arrived. */
   #granted(entry: Entry): void {
     if (--entry.missing === 0) this.#ready.push(entry);
   }
 
-  /** Runs what is ready. A loop and not a recursion: thousands of requests may wait for one. */
+  /** Runs what is ready. A loop instead of recursion: thousands of requests may wait for one. */
   #drain(): void {
     if (this.#isDraining) return;
     this.#isDraining = true;
-    for (let entry = this.#next(); entry !== undefined; entry = this.#next()) {
+    let begunAtMs = 0;
+    for (let entry = this.#next(), jobs = 1; entry !== undefined; entry = this.#next(), jobs++) {
       const running = entry;
-      if (running.job.lane === "ordinary") this.#running++;
       const done = running.job.run();
       if (done === undefined) this.#finish(running);
       else {
@@ -140,27 +163,56 @@ export class Scheduler {
           this.#drain();
         });
       }
+      if (this.#options.turn === undefined || jobs % JOBS_PER_LOOK !== 0) continue;
+      const nowMs = performance.now();
+      if (begunAtMs === 0) begunAtMs = nowMs;
+      else if (nowMs - begunAtMs >= DRAIN_MS) return this.#rest(this.#options.turn);
     }
     this.#isDraining = false;
   }
 
+  /** Continues when others have had their turn. Until then nothing overtakes what is ready. */
+  #rest(turn: () => Promise<void>): void {
+    turn().then(() => {
+      this.#isDraining = false;
+      this.#drain();
+    });
+  }
+
   #next(): Entry | undefined {
     const { maxConcurrent } = this.#options;
-    const isBoundReached = maxConcurrent !== null && this.#running >= maxConcurrent;
-    if (!isBoundReached && this.#overBound.length > 0) return this.#overBound.shift();
-    for (let entry = this.#ready.shift(); entry !== undefined; entry = this.#ready.shift()) {
-      if (entry.job.lane !== "ordinary" || !isBoundReached) return entry;
-      this.#overBound.push(entry);
+    for (;;) {
+      const isBoundReached = maxConcurrent !== null && this.#running >= maxConcurrent;
+      const entry = isBoundReached ? this.#ready.shift() : this.#overBound.shift() ?? this.#ready.shift();
+      if (entry === undefined || entry.job.lane !== "ordinary") return entry;
+      if (entry.hasBytes && entry.isCounted) return entry;
+      if (isBoundReached) {
+        this.#overBound.push(entry);
+        continue;
+      }
+      this.#running++;
+      entry.isCounted = true;
+      if (this.#hasBytes(entry)) return entry;
     }
-    return undefined;
+  }
+
+  /** False: the entry waits for its answer's bytes, and is ready again when it has them. */
+  #hasBytes(entry: Entry): boolean {
+    const { answers } = this.#options;
+    const { answerBytes = 0 } = entry.job;
+    if (entry.hasBytes || answers === undefined || answers.tryTake(answerBytes)) return true;
+    answers.wait(answerBytes, () => {
+      entry.hasBytes = true;
+      this.#ready.push(entry);
+      this.#drain();
+    });
+    return false;
   }
 
   #finish({ job }: Entry): void {
     if (job.lane === "waiting") this.#waiting--;
-    else {
-      this.#inFlight--;
-      this.#inFlightBytes -= job.bytes;
-    }
+    else this.#inFlight--;
+    this.#inFlightBytes -= job.bytes;
     if (job.lane === "ordinary") this.#running--;
     if (this.#isClosed) return;
     for (const claim of job.claims) this.#leave(claim);
@@ -181,9 +233,13 @@ interface Entry {
   readonly job: Job;
   /** Claims not granted yet, plus one while the job is being submitted. */
   missing: number;
+  /** It needs no bytes for its answer, or has taken them. */
+  hasBytes: boolean;
+  /** Counted as running from when only its answer's bytes are missing. */
+  isCounted: boolean;
 }
 
-/** The holders of one resource and the line of those who wait for it. */
+/** The holders of one resource and the line of those that wait for it. */
 class Line {
   #shared = 0;
   #exclusive = false;

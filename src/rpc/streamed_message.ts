@@ -1,8 +1,8 @@
 /**
- * A message whose content is fetched while it leaves: a file of any size passes through one small buffer.
+ * A message whose content is fetched while it is sent: a file of any size passes through one small buffer.
  *
- * Its length is said before its content is known, as a frame needs it. Content that turns out shorter, a file cut off
- * meanwhile, is followed by as many spaces as are missing, which mean nothing behind a JSON text.
+ * A frame needs the length first, before the content is known. If the content turns out shorter, because the file was
+ * cut off meanwhile, it is filled up with spaces, which mean nothing after a JSON text.
  */
 
 import type { ByteSource } from "../bytes.ts";
@@ -33,12 +33,12 @@ function base64Length(bytes: number): number {
 
 const encoder = new TextEncoder();
 
-/** Bytes encoded at once. A multiple of 3. The text of more would not fit into memory that is near the processor. */
+/** Bytes encoded at once. A multiple of 3. The text of more would not fit into the processor's cache. */
 const STEP_BYTES = 96 * 1024;
 
 /**
- * Passes the message on in pieces that lie in `buffer`, each of which may be overwritten when `write` has resolved. The
- * first `filled` bytes of the buffer leave with the first piece. Closes the source in any case.
+ * Passes on the message in pieces of `buffer`, each of which may be overwritten once `write` has resolved. The first
+ * `filled` bytes of the buffer leave with the first piece. Always closes the source.
  */
 export async function writeStreamed(
   message: StreamedMessage,

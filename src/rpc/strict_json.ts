@@ -1,41 +1,50 @@
 /**
- * JSON as the reference server reads it: duplicate keys, too many values, too deep nesting and lone surrogates are errors.
- * A number that no type can hold (`1e400`) is JSON all the same: it comes out as infinite, which no parameter takes.
+ * JSON as the reference server reads it: duplicate keys, too many values, too deep nesting and lone surrogates are
+ * errors. A number that no type can hold (`1e400`) is still JSON: it becomes infinite, which no parameter accepts.
  *
- * `JSON.parse` does the work at native speed and drops duplicates silently, so the checks compare what it built with
- * what the text holds, without looking at characters one by one:
+ * `JSON.parse` does the work at native speed but drops duplicates silently. So the checks compare what it built with
+ * the text, without looking at single characters:
  * - Most clients send compact JSON. If the text is exactly as long as the compact form of the parsed value, nothing was
  *   dropped: white space and dropped members only make a text longer.
- * - Otherwise strings are counted: in valid JSON every unescaped quote delimits a string, hence a text with more
- *   quotes than the parsed value accounts for had a key twice.
+ * - Otherwise strings are counted: in valid JSON every unescaped quote delimits a string, hence a text with more quotes
+ *   than the parsed value accounts for had a key twice.
+ *
+ * Every step passes over the text at most once, whatever it contains: a message of 64 MiB must not stop the server.
+ *
+ * More than 300 lines: the fast checks and the slow parser they fall back to must agree on every rule.
  */
 
-import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from "../protocol/limits.ts";
+/** How much one text may hold. */
+export interface JsonLimits {
+  /** Scalars, arrays and objects. */
+  readonly maxValues: number;
+  /** Nested arrays and objects, the outermost counted. */
+  readonly maxDepth: number;
+}
 
 /** Why a text is not acceptable JSON. The message may be shown to the peer. */
 export class StrictJsonError extends Error {
   override readonly name = "StrictJsonError";
 }
 
-/** Below this length a text cannot hold more than the permitted number of values, each taking two characters or more. */
-const PRESCAN_LENGTH = 2 * MAX_JSON_VALUES;
-
 const LONE_SURROGATE_CANDIDATE = /\\u[dD][89a-fA-F]/;
 
 /** Parses one JSON text or throws `StrictJsonError`. */
-export function parseStrictJson(text: string): unknown {
-  if (text.length >= PRESCAN_LENGTH) rejectOversizedStructure(text);
+export function parseStrictJson(text: string, limits: JsonLimits): unknown {
+  // A shorter text cannot contain more than the permitted number of values, at two characters or more each.
+  const isLong = text.length >= 2 * limits.maxValues;
+  if (isLong && hasEscapedKey(text, limits)) return new SlowJsonParser(text, limits).parse();
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    // The cause is dropped: V8 quotes a part of the text in it, and payload must not travel into logs.
+    // The cause is dropped: V8 quotes a part of the text in it, and content must not get into logs.
     throw new StrictJsonError(text.trim() === "" ? "message is empty" : "message is not valid JSON");
   }
   const hasEscapes = text.includes("\\");
-  const audit = new Audit(text, hasEscapes);
+  const audit = new Audit(text, hasEscapes, limits);
   audit.visit(value, 1);
-  if (audit.hasBackslashInKey) return new PatientParser(text).parse();
+  if (audit.hasBackslashInKey) return new SlowJsonParser(text, limits).parse();
   const isCompact = !hasEscapes && audit.isLengthCertain && audit.compactLength === text.length;
   if (!isCompact && countStringDelimiters(text) !== 2 * audit.strings) {
     throw new StrictJsonError("duplicate key in an object");
@@ -43,7 +52,7 @@ export function parseStrictJson(text: string): unknown {
   return value;
 }
 
-/** Walks a parsed value once, counting what the text must account for. */
+/** Walks a parsed value once, counting what the text must contain. */
 class Audit {
   /** Keys and string values. */
   strings = 0;
@@ -51,24 +60,28 @@ class Audit {
   compactLength = 0;
   /** False when a number may have been written shorter than its decimal form (`1e3`), which could hide a duplicate. */
   isLengthCertain = true;
-  /** V8 misreads keys with escapes in some states; every key it gets wrong holds a backslash. See `PatientParser`. */
+  /** V8 misreads keys with escapes in some states; every key it gets wrong holds a backslash. See `SlowJsonParser`. */
   hasBackslashInKey = false;
   #values = 0;
+  readonly #maxValues: number;
+  readonly #maxDepth: number;
   readonly #hasEscapes: boolean;
   readonly #checkSurrogates: boolean;
 
-  constructor(text: string, hasEscapes: boolean) {
+  constructor(text: string, hasEscapes: boolean, limits: JsonLimits) {
+    this.#maxValues = limits.maxValues;
+    this.#maxDepth = limits.maxDepth;
     this.#hasEscapes = hasEscapes;
     this.#checkSurrogates = hasEscapes && LONE_SURROGATE_CANDIDATE.test(text);
   }
 
   visit(value: unknown, depth: number): void {
-    if (++this.#values > MAX_JSON_VALUES) throw tooManyValues();
+    if (++this.#values > this.#maxValues) throw tooManyValues(this.#maxValues);
     if (typeof value === "string") this.#string(value);
     else if (typeof value === "number") this.#number(value);
     else if (typeof value === "boolean") this.compactLength += value ? 4 : 5;
     else if (value === null) this.compactLength += 4;
-    else if (depth > MAX_JSON_DEPTH) throw tooDeep();
+    else if (depth > this.#maxDepth) throw tooDeep(this.#maxDepth);
     else if (Array.isArray(value)) {
       this.compactLength += 2 + Math.max(0, value.length - 1);
       for (let i = 0; i < value.length; i++) this.visit(value[i], depth + 1);
@@ -87,7 +100,7 @@ class Audit {
   #string(text: string): void {
     this.strings++;
     this.compactLength += text.length + 2;
-    if (this.#checkSurrogates && !text.isWellFormed()) throw new StrictJsonError("lone surrogate in a string");
+    if (this.#checkSurrogates && !text.isWellFormed()) throw loneSurrogate();
   }
 
   #number(value: number): void {
@@ -97,128 +110,197 @@ class Audit {
   }
 }
 
+/** For text that is valid JSON. */
 function countStringDelimiters(text: string): number {
   let count = 0;
-  for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', at + 1)) {
-    if (!isEscaped(text, at)) count++;
-  }
+  for (let open = text.indexOf('"'); open >= 0; count += 2) open = text.indexOf('"', endOfString(text, open) + 1);
   return count;
 }
 
+const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-
-/** Whether an odd number of backslashes stands before `at`. */
-function isEscaped(text: string, at: number): boolean {
-  let first = at;
-  while (first > 0 && text.charCodeAt(first - 1) === BACKSLASH) first--;
-  return (at - first) % 2 === 1;
-}
 
 /** Index of the quote that closes the string opened at `open`, or -1. */
 export function endOfString(text: string, open: number): number {
-  let at = text.indexOf('"', open + 1);
-  while (at >= 0 && isEscaped(text, at)) at = text.indexOf('"', at + 1);
-  return at;
+  const first = text.indexOf('"', open + 1);
+  if (first < 0 || text.charCodeAt(first - 1) !== BACKSLASH || first - 1 === open) return first;
+  // Among many escapes every quote would be found and rejected: from here on character by character.
+  for (let at = open + 1; at < text.length; at++) {
+    const char = text.charCodeAt(at);
+    if (char === QUOTE) return at;
+    if (char === BACKSLASH) at++;
+  }
+  return -1;
 }
 
 /**
  * Refuses a long text with too many values or levels before `JSON.parse` builds gigabytes from it. Long messages are
  * nearly always one long string, which `indexOf` skips; anything else stops at the limit.
+ *
+ * True as soon as a key is written with an escape: such a text is left to `SlowJsonParser`, which counts as it goes.
  */
-function rejectOversizedStructure(text: string): void {
+function hasEscapedKey(text: string, { maxValues, maxDepth }: JsonLimits): boolean {
   let depth = 0;
   let values = 0;
+  /** The last string, which is a key if a colon follows. */
+  let open = 0;
+  let close = 0;
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
-      case 0x22: // "
-        at = endOfString(text, at);
-        if (at < 0) return; // Not terminated: JSON.parse says so.
+      case QUOTE:
+        open = at;
+        close = at = endOfString(text, at);
+        if (at < 0) return false; // Not terminated: JSON.parse says so.
+        break;
+      case 0x3a: // :
+        // Only in the key. V8 may move a search through the whole text into the loop, and then repeat it for every key.
+        if (text.slice(open, close).includes("\\")) return true;
         break;
       case 0x5b: // [
       case 0x7b: // {
-        if (++depth > MAX_JSON_DEPTH) throw tooDeep();
-        if (++values > MAX_JSON_VALUES) throw tooManyValues();
+        if (++depth > maxDepth) throw tooDeep(maxDepth);
+        if (++values > maxValues) throw tooManyValues(maxValues);
         break;
       case 0x5d: // ]
       case 0x7d: // }
         depth--;
         break;
       case 0x2c: // ,
-        if (++values > MAX_JSON_VALUES) throw tooManyValues();
+        if (++values > maxValues) throw tooManyValues(maxValues);
     }
   }
+  return false;
 }
 
 /**
  * Builds objects member by member, for texts whose keys hold backslashes.
  *
- * V8 14 and 15 read `{"a":1,"\\u0062":2}` as having a key `\\` instead of `b` once they have seen an object with the keys
- * `a` and `\\`: the shape they remember is compared with the text before its escapes are decoded. Strings by themselves
- * and numbers are read right, so those are left to `JSON.parse`. The text is known to be valid JSON.
+ * V8 14 and 15 read `{"a":1,"\\u0062":2}` as having a key `\\` instead of `b` once they have seen an object with the
+ * keys `a` and `\\`: they compare the remembered shape with the text before its escapes are decoded. Single strings and
+ * numbers are read correctly, so those are left to `JSON.parse`, which also checks them. All other rules are kept here.
  */
-class PatientParser {
+class SlowJsonParser {
   readonly #text: string;
+  readonly #maxValues: number;
+  readonly #maxDepth: number;
+  readonly #checkSurrogates: boolean;
   #at = 0;
+  #values = 0;
 
-  constructor(text: string) {
+  constructor(text: string, limits: JsonLimits) {
     this.#text = text;
+    this.#maxValues = limits.maxValues;
+    this.#maxDepth = limits.maxDepth;
+    this.#checkSurrogates = LONE_SURROGATE_CANDIDATE.test(text);
   }
 
   parse(): unknown {
+    const value = this.#value(1);
+    if (this.#at < this.#text.length) throw notJson();
+    return value;
+  }
+
+  /** One value, and the white space around it. */
+  #value(depth: number): unknown {
+    if (++this.#values > this.#maxValues) throw tooManyValues(this.#maxValues);
     this.#skipSpace();
-    const char = this.#text[this.#at];
-    const value = char === "{" ? this.#object() : char === "[" ? this.#array() : this.#scalar();
+    const char = this.#text.charCodeAt(this.#at);
+    const value = char === 0x7b ? this.#object(depth) : char === 0x5b ? this.#array(depth) : this.#scalar();
     this.#skipSpace();
     return value;
   }
 
-  #object(): Record<string, unknown> {
-    const members: [string, unknown][] = [];
-    const keys = new Set<string>();
-    this.#list("}", () => {
+  #object(depth: number): Record<string, unknown> {
+    if (depth > this.#maxDepth) throw tooDeep(this.#maxDepth);
+    const object: Record<string, unknown> = {};
+    this.#list(0x7d, () => {
       this.#skipSpace();
+      if (this.#text.charCodeAt(this.#at) !== QUOTE) throw notJson();
       const key = this.#scalar() as string;
-      if (keys.has(key)) throw new StrictJsonError("duplicate key in an object");
-      keys.add(key);
+      if (Object.hasOwn(object, key)) throw new StrictJsonError("duplicate key in an object");
       this.#skipSpace();
-      this.#at++; // The colon.
-      members.push([key, this.parse()]);
+      this.#expect(0x3a);
+      const value = this.#value(depth + 1);
+      if (key !== "__proto__") object[key] = value;
+      // A member like any other; a plain assignment would set the object's prototype.
+      else Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
     });
-    return Object.fromEntries(members);
+    return object;
   }
 
-  #array(): unknown[] {
+  #array(depth: number): unknown[] {
+    if (depth > this.#maxDepth) throw tooDeep(this.#maxDepth);
     const items: unknown[] = [];
-    this.#list("]", () => items.push(this.parse()));
+    this.#list(0x5d, () => items.push(this.#value(depth + 1)));
     return items;
   }
 
-  #list(close: string, item: () => void): void {
+  #list(close: number, item: () => void): void {
     this.#at++;
     this.#skipSpace();
-    while (this.#text[this.#at] !== close) {
+    if (this.#text.charCodeAt(this.#at) !== close) {
       item();
-      if (this.#text[this.#at] === ",") this.#at++;
+      while (this.#text.charCodeAt(this.#at) === 0x2c) {
+        this.#at++;
+        item();
+      }
     }
-    this.#at++;
+    this.#expect(close);
   }
 
   #scalar(): unknown {
     const start = this.#at;
-    if (this.#text[start] === '"') this.#at = endOfString(this.#text, start) + 1;
-    else while (/[-+.0-9a-zA-Z]/.test(this.#text[this.#at] ?? "")) this.#at++;
-    return JSON.parse(this.#text.slice(start, this.#at));
+    if (this.#text.charCodeAt(start) === QUOTE) {
+      const end = endOfString(this.#text, start);
+      this.#at = end < 0 ? this.#text.length : end + 1;
+    } else this.#skipWord();
+    const value = parseScalar(this.#text.slice(start, this.#at));
+    if (this.#checkSurrogates && typeof value === "string" && !value.isWellFormed()) throw loneSurrogate();
+    return value;
+  }
+
+  #skipWord(): void {
+    for (; this.#at < this.#text.length; this.#at++) {
+      const char = this.#text.charCodeAt(this.#at);
+      const belongs = (char >= 0x30 && char <= 0x39) || (char >= 0x61 && char <= 0x7a) || char === 0x45 || // E
+        char === 0x2b || char === 0x2d || char === 0x2e; // + - .
+      if (!belongs) return;
+    }
   }
 
   #skipSpace(): void {
-    while (/\s/.test(this.#text[this.#at] ?? "")) this.#at++;
+    for (; this.#at < this.#text.length; this.#at++) {
+      const char = this.#text.charCodeAt(this.#at);
+      if (char !== 0x20 && char !== 0x0a && char !== 0x0d && char !== 0x09) return;
+    }
+  }
+
+  #expect(char: number): void {
+    if (this.#text.charCodeAt(this.#at) !== char) throw notJson();
+    this.#at++;
   }
 }
 
-function tooManyValues(): StrictJsonError {
-  return new StrictJsonError(`more than ${MAX_JSON_VALUES} JSON values in one message`);
+function parseScalar(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw notJson(); // Without the cause, which quotes the text.
+  }
 }
 
-function tooDeep(): StrictJsonError {
-  return new StrictJsonError(`nesting deeper than ${MAX_JSON_DEPTH} levels`);
+function notJson(): StrictJsonError {
+  return new StrictJsonError("message is not valid JSON");
+}
+
+function loneSurrogate(): StrictJsonError {
+  return new StrictJsonError("lone surrogate in a string");
+}
+
+function tooManyValues(maxValues: number): StrictJsonError {
+  return new StrictJsonError(`more than ${maxValues} JSON values in one message`);
+}
+
+function tooDeep(maxDepth: number): StrictJsonError {
+  return new StrictJsonError(`nesting deeper than ${maxDepth} levels`);
 }

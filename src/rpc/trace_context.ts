@@ -1,13 +1,13 @@
 /**
  * The W3C trace context of a request as log fields, so that a line of the server's log can be found from a trace.
  *
- * Reading never fails: a context that does not follow the recommendation is as good as none. `tracestate` belongs to
- * the tracing systems it names; it is accepted and has no place in our log.
+ * Reading never fails: a context that does not follow the recommendation counts as none. `tracestate` belongs to the
+ * tracing systems it names; it is accepted and not logged.
  */
 
 import type { LogFields } from "../log.ts";
 
-/** What a client may attach to a request, not looked into. */
+/** What a client may attach to a request; its content is not checked. */
 export interface TraceContext {
   readonly traceparent?: string | null;
   readonly tracestate?: string | null;
@@ -16,12 +16,12 @@ export interface TraceContext {
 /** `VERSION-TRACE-PARENT-FLAGS`: all there is in version 00, and how every later version must begin. */
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-|$)/;
 
-/** Later versions may append to the 55 characters of version 00. What goes far beyond them is no trace context. */
+/** Later versions may append to the 55 characters of version 00. Anything much longer is not a trace context. */
 const MAX_TRACEPARENT_CHARS = 256;
 
 const NO_FIELDS: LogFields = {};
 
-/** The names are those OpenTelemetry gives for logs in formats of one's own: collectors find them without being told. */
+/** OpenTelemetry's names for logs in other formats: collectors find them without configuration. */
 export function traceFields(trace: TraceContext | undefined): LogFields {
   const text = trace?.traceparent;
   if (typeof text !== "string" || text.length > MAX_TRACEPARENT_CHARS) return NO_FIELDS;

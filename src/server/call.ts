@@ -1,26 +1,32 @@
 /**
- * One request from its arrival to its answer: what its method is given, and what the log says about it.
+ * One request from its arrival to its answer: what its method gets, and what the log says about it.
  *
- * There is one for every request, so it keeps references only: a trace context is read and a logger made when a line
- * is to be written, and what only a log line needs is not looked at unless such lines are printed.
+ * There is one for every request, so it only keeps references: a trace context is read and a logger made only when a
+ * line is written, and what only a log line needs is not looked at unless such lines are printed.
  */
 
 import { DomainError } from "../errors.ts";
 import { errorFields, type LogFields, type Logger } from "../log.ts";
+import type { AnswerBudget } from "../rpc/answer_budget.ts";
 import type { RequestId } from "../rpc/envelope.ts";
 import { type TraceContext, traceFields } from "../rpc/trace_context.ts";
-import { isUnexpected } from "../rpc/wire_error.ts";
-import type { CallContext, Outlet, Owned } from "./connection.ts";
+import { isUnexpected } from "./wire_error.ts";
+import type { CallContext, Outlet, Owned } from "./call_context.ts";
 
-/** What the calls of one connection share once its handshake is complete. */
+/** What the calls of one connection share after its handshake. */
 export interface CallSurroundings<Resources> {
   readonly resources: Resources;
   readonly outlet: Outlet;
   readonly signal: AbortSignal;
+  readonly answers: AnswerBudget;
   owned<Thing extends Owned>(key: symbol, create: () => Thing): Thing;
+  /** Resolves when nothing of the session is left. */
+  endSession(): Promise<void>;
+  /** Ends the connection when its answers have left. */
+  endConnection(): void;
 }
 
-/** What of a request's message outlives its decoding. */
+/** The parts of a request's message that outlive its decoding. */
 export interface CallRequest {
   readonly id: RequestId;
   readonly method: string;
@@ -37,7 +43,10 @@ export class Call<Resources> implements CallContext<Resources> {
   readonly #isFollowed: boolean;
   readonly #arrivedAtMs: number;
   #labels: LogFields | null = null;
+  #paths: LogFields | null = null;
   #afterReply: (() => void) | null = null;
+  /** Bytes taken for its answer. */
+  #promisedBytes = 0;
 
   /** Without surroundings it can be refused, but not run. */
   constructor(request: CallRequest, log: Logger, surroundings: CallSurroundings<Resources> | null) {
@@ -48,7 +57,10 @@ export class Call<Resources> implements CallContext<Resources> {
     this.#surroundings = surroundings;
     this.#isFollowed = log.prints("debug");
     this.#arrivedAtMs = this.#isFollowed ? performance.now() : 0;
-    if (this.#isFollowed) this.#labels = processOf(request.params);
+    if (this.#isFollowed) {
+      this.#labels = processOf(request.params);
+      this.#paths = pathsOf(request);
+    }
   }
 
   // ---- for the method
@@ -81,7 +93,44 @@ export class Call<Resources> implements CallContext<Resources> {
     this.#afterReply = action;
   }
 
+  promise(answerBytes: number, signal?: AbortSignal): void | Promise<void> {
+    const { answers } = this.#inSession;
+    const missing = answerBytes - this.#promisedBytes;
+    if (missing <= 0) return;
+    if (answers.tryTake(missing)) {
+      this.#promisedBytes = answerBytes;
+      return;
+    }
+    // A waiting request holds no bytes: otherwise two could wait for each other.
+    this.withdraw();
+    const taken = answers.take(answerBytes, signal);
+    if (taken !== undefined) return taken.then(() => this.promised(answerBytes));
+    this.promised(answerBytes);
+  }
+
+  async endSession(): Promise<void> {
+    const { endSession, endConnection } = this.#inSession;
+    this.#afterReply = endConnection;
+    await endSession();
+  }
+
+  withdraw(): void {
+    this.#inSession.answers.give(this.takePromise());
+  }
+
   // ---- for the connection
+
+  /** This many bytes were taken from the budget for its answer. */
+  promised(answerBytes: number): void {
+    this.#promisedBytes = answerBytes;
+  }
+
+  /** The bytes taken for its answer; the caller is responsible for them from now on. */
+  takePromise(): number {
+    const bytes = this.#promisedBytes;
+    this.#promisedBytes = 0;
+    return bytes;
+  }
 
   /** Its answer, a success, has been queued. */
   answered(): void {
@@ -94,8 +143,10 @@ export class Call<Resources> implements CallContext<Resources> {
     const { method } = this;
     if (isUnexpected(error)) this.log.error("request failed unexpectedly", { method, ...errorFields(error) });
     else if (this.#isFollowed) {
-      const reason = refusalText(method, error as DomainError);
-      this.log.debug("request refused", { method, reason, tookMs: this.#tookMs });
+      const refusal = error as DomainError;
+      const reason = refusalText(method, refusal);
+      const { detail } = refusal;
+      this.log.debug("request refused", { method, ...this.#paths, reason, detail, tookMs: this.#tookMs });
     }
   }
 
@@ -109,15 +160,30 @@ export class Call<Resources> implements CallContext<Resources> {
   }
 }
 
-/** Which process a request is about, whatever else its parameters are: they may not have been checked yet. */
+/** Which process a request is about. Its parameters may not have been checked yet. */
 function processOf(params: unknown): LogFields | null {
-  const processId = (params as { processId?: unknown } | null | undefined)?.processId;
-  return typeof processId === "string" ? { process: processId } : null;
+  const { processId, uid } = (params ?? {}) as { processId?: unknown; uid?: unknown };
+  if (typeof processId === "string") return { process: processId };
+  return typeof uid === "string" ? { uid } : null;
+}
+
+/** Which files a request is about, as the client named them. */
+function pathsOf({ method, params }: CallRequest): LogFields | null {
+  if (!method.startsWith("fs/")) return null;
+  const { path, sourcePath, destinationPath } = (params ?? {}) as Record<string, unknown>;
+  return { path: textOrNothing(path), from: textOrNothing(sourcePath), to: textOrNothing(destinationPath) };
+}
+
+function textOrNothing(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
 }
 
 const SESSION_ID = /\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi;
 
-/** The refusal of a resume names the session, and whoever knows its id can take it up: the log has its beginning only. */
+/**
+ * The refusal of a resume names the session, and anyone who knows its id can take it over: the log has only its
+ * beginning.
+ */
 function refusalText(method: string, error: DomainError): string {
   return method === "initialize" ? error.message.replace(SESSION_ID, "$1") : error.message;
 }

@@ -1,17 +1,17 @@
 /**
- * The handshake as one pure state machine. No handler ever asks whether a connection is initialised: what is too early,
- * twice or out of order is refused here.
+ * The handshake as one pure state machine. No handler ever asks whether a connection is initialised: requests that come
+ * too early, twice or out of order are refused here.
  */
 
 /**
- * - `new`: nothing but `initialize` is allowed.
+ * - `new`: only `initialize` is allowed.
  * - `greeted`: `initialize` was answered, `initialized` has not come.
- * - `ready`: everything but another `initialize` is allowed.
+ * - `ready`: everything except another `initialize` is allowed.
  */
 export type GateState = "new" | "greeted" | "ready";
 
-/** The text a request is refused with in this state, or null. */
-export function refusal(state: GateState, method: string, family: string): string | null {
+/** The error text for a request in this state, or null. */
+export function gateRefusal(state: GateState, method: string, family: string): string | null {
   if (method === "initialize") {
     return state === "new" ? null : "initialize may only be sent once per connection";
   }

@@ -1,19 +1,23 @@
 /** Process events as wire notifications, for the client that holds the session. */
 
-import type { ProcessEvent, ProcessEventSink } from "../process/events.ts";
+import type { ProcessEvent, ProcessEventSink } from "../process/session/events.ts";
 import type { NetworkDenial } from "../process/backend.ts";
-import type { ProcessEnd } from "../process/process_views.ts";
+import type { ProcessEnd } from "../process/session/process_views.ts";
 import type {
   DetailFields,
   NetworkDenialField,
   ProcessClosedNotification,
   ProcessExitedNotification,
 } from "../protocol/process.ts";
-import { escapeToAscii } from "../rpc/envelope.ts";
-import type { Outlet } from "./connection.ts";
+import type { ProcessResizedNotification } from "../protocol/process_results.ts";
+import { encodeNotification } from "../rpc/envelope.ts";
+import { escapeToAscii } from "../rpc/encoded_result.ts";
+import type { Outlet } from "./call_context.ts";
 
 export class ProcessOutlet implements ProcessEventSink {
   readonly #outlet: Outlet;
+  /** Terminals that others resized while there was no room: the last size of each. */
+  readonly #resizedMeanwhile = new Map<string, ProcessResizedNotification>();
 
   constructor(outlet: Outlet) {
     this.#outlet = outlet;
@@ -60,7 +64,27 @@ export class ProcessOutlet implements ProcessEventSink {
         if (this.#outlet.wants.has("process/failed")) {
           this.#outlet.notify("process/failed", { processId: event.processId, message: event.message });
         }
+        return;
+      case "resized":
+        if (event.by !== this.#outlet && this.#outlet.wants.has("process/resized")) {
+          this.#resized({ uid: event.uid, processId: event.processId, ...event.size });
+        }
     }
+  }
+
+  /** There is room again. */
+  tellResized(): void {
+    for (const params of this.#resizedMeanwhile.values()) {
+      if (!this.#outlet.hasRoom) return;
+      this.#resizedMeanwhile.delete(params.uid);
+      this.#resized(params);
+    }
+  }
+
+  /** As output, of which there is never more than has room: others may resize as often as they like. */
+  #resized(params: ProcessResizedNotification): void {
+    if (this.#outlet.hasRoom) this.#outlet.output(encodeNotification("process/resized", params));
+    else this.#resizedMeanwhile.set(params.uid, params);
   }
 }
 

@@ -1,43 +1,88 @@
 /**
- * The library entry: builds everything, wires it, and runs it until it is told to stop.
+ * Builds everything, wires it, and runs it until it is told to stop.
+ *
+ * More than 300 lines: it builds every part once, and the parts need each other.
  */
 
 import { type Clock, systemClock } from "../clock.ts";
 import { environmentInfo, type HostFacts, hostFacts } from "../environment/info.ts";
 import { errorFields, type Logger, silentLogger } from "../log.ts";
-import { METHODS } from "../protocol/methods.ts";
+import { giveFreeMemoryBack } from "../os/allocator.ts";
+import { sharedPacer } from "../os/loop/pacer.ts";
+import { setLingering } from "../os/loop/reactor.ts";
+import { MAX_ANSWER_BYTES_OF_ALL } from "../protocol/limits.ts";
+import { whyNoLibc } from "../os/libc_access.ts";
+import { sandboxObstacle } from "../launch/sandbox_obstacle.ts";
+import { SharedAnswers } from "../rpc/answer_budget.ts";
 import type { Link } from "../rpc/link.ts";
 import type { ProcessBackend } from "../process/backend.ts";
 import { LazyBackend } from "../process/lazy_backend.ts";
-import { DEFAULT_RETAINED_OUTPUT_BYTES } from "../process/limits.ts";
-import { lazily, MethodTable } from "../rpc/method_table.ts";
+import { ClosedLedger } from "../process/session/closed_ledger.ts";
+import { OutputReserve } from "../process/session/output_reserve.ts";
+import {
+  CLOSED_RETENTION_MS,
+  DEFAULT_ACKNOWLEDGED_OUTPUT_BYTES,
+  DEFAULT_DETACHED_OUTPUT_BYTES,
+  DEFAULT_MAX_CLOSED_BYTES,
+  DEFAULT_MAX_CLOSED_PROCESSES,
+  DEFAULT_RETAINED_OUTPUT_BYTES,
+} from "../process/limits.ts";
 import type { Authenticator } from "../transport/auth.ts";
-import { Listener, type ListenerAddress, type Peer } from "../transport/listener.ts";
-import { StdioLink } from "../transport/stdio_link.ts";
-import { type CallContext, Connection } from "./connection.ts";
-import { bindEnvironmentMethods } from "./methods/environment.ts";
-import { bindFsMethods } from "./methods/bind_fs.ts";
-import { bindProcessMethods } from "./methods/process.ts";
-import { KeptProcesses } from "./kept_processes.ts";
-import type { SandboxSetting } from "../launch/sandbox_probe.ts";
+import type { LinkSource, Peer } from "../transport/link_source.ts";
+import { Listener, type ListenerAddress } from "../transport/listener.ts";
+import type { SecureLayer } from "../transport/secure_layer.ts";
+import { StdioSource } from "../transport/stdio_source.ts";
+import { BoundedEnding } from "./bounded_ending.ts";
+import { Connection } from "./connection.ts";
+import { loadStart, prepareEarly } from "./early_start.ts";
+import { LateMethods } from "./late_methods.ts";
+import { loadProcesses } from "./late_processes.ts";
+import type { BoundMethods } from "./methods/bind_methods.ts";
+import { ProcessDirectory } from "./process_directory.ts";
+import { withoutOwnCredentials } from "../launch/own_credentials.ts";
+import { IdleExit } from "./idle_exit.ts";
+import { MemoryKeeper } from "./memory_keeper.ts";
+import type { SandboxSetting } from "../launch/backends/sandbox_probe.ts";
 import type { Sandboxing } from "./sandboxing.ts";
+import type { RuntimePaths } from "./runtime_paths.ts";
 import { SessionRegistry } from "./sessions.ts";
 import { type ProcessSettings, SessionState } from "./session_state.ts";
+import { WarmUp } from "./warm_up.ts";
 
-export interface ServerOptions {
-  listen: ListenerAddress | { readonly type: "stdio" };
+/** What does not depend on how clients come in. */
+export interface ServingOptions {
   /** Null lets everybody in. */
   authenticator?: Authenticator | null;
   /** Null: results as if in arrival order, with nothing waiting that need not. */
   concurrentRequests?: number | null;
-  pingIntervalMs?: number;
   detachedSessionTtlMs?: number;
+  /** The most that a client may ask for in place of that. */
+  maxDetachTtlMs?: number;
   processes?: Partial<ProcessSettings>;
+  /** The server ends when it was not used for so long. Null, the default: never. */
+  idleExitMs?: number | null;
+  /** Whether clients may connect to ports of this machine's loopback addresses. Default: no. */
+  allowTunnel?: boolean;
+  /** Whether the main thread waits for a moment before another one does. Holds for the whole program. Default: yes. */
+  lingers?: boolean;
   /** What sandboxes are made with. */
   sandbox?: SandboxSetting;
+  /** Programs of the server's own, for one that is embedded in another program. */
+  runtimePaths?: RuntimePaths;
   log?: Logger;
   clock?: Clock;
   host?: HostFacts;
+}
+
+export interface ServerOptions extends ServingOptions {
+  listen: ListenerAddress | { readonly type: "stdio" };
+  /** Whether, on loopback without an authenticator, users besides the server's own and root may connect. */
+  allowOtherUsers?: boolean;
+  /** Web pages of these origins may connect, if there is an authenticator. Default: none. */
+  allowedOrigins?: readonly string[];
+  /** What connections are made private with. Null: nothing. */
+  tls?: SecureLayer | null;
+  pingIntervalMs?: number;
 }
 
 export interface RunningServer {
@@ -45,83 +90,187 @@ export interface RunningServer {
   readonly url: string;
   /** Resolves when the server has ended: after `shutDown`, or at the end of input on stdio. */
   readonly finished: Promise<void>;
-  /** Stops accepting, ends all processes and sessions, drops all connections. Calling again with no grace hurries it. */
+  /**
+   * Stops accepting, ends all processes and sessions, drops all connections. Calling again with no grace hurries it.
+   * Resolves in bounded time: what does not end is given up, and logged.
+   */
   shutDown(options?: { graceMs?: number }): Promise<void>;
 }
 
 const DEFAULT_PING_INTERVAL_MS = 30_000;
 const DEFAULT_DETACHED_SESSION_TTL_MS = 30_000;
+const DEFAULT_MAX_DETACH_TTL_MS = 24 * 60 * 60 * 1000;
 
 /** Starts a server; rejects when its address cannot be had. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const server = new Server(options);
-  await server.open();
+  const server = new Server(options, { isStdio: options.listen.type === "stdio" });
+  server.serve(await openSource(options));
   return server;
 }
 
-/** Long enough for a client that waits for the server to come first. */
-const WARM_UP_DELAY_MS = 100;
+/** Serves what comes out of a source that is open already. */
+export function serveLinks(source: LinkSource, options: ServingOptions): RunningServer {
+  const server = new Server(options, { isStdio: false });
+  server.serve(source);
+  return server;
+}
+
+async function openSource(options: ServerOptions): Promise<LinkSource> {
+  if (options.listen.type === "stdio") return new StdioSource();
+  return await Listener.open({
+    address: options.listen,
+    clock: options.clock ?? systemClock,
+    log: options.log ?? silentLogger(),
+    authenticator: options.authenticator ?? null,
+    allowOtherUsers: options.allowOtherUsers ?? false,
+    allowedOrigins: options.allowedOrigins ?? [],
+    tls: options.tls ?? null,
+    pingIntervalMs: options.pingIntervalMs ?? DEFAULT_PING_INTERVAL_MS,
+  });
+}
+
+/**
+ * How long the end may take besides the grace that processes are given, which is given twice: to those of sessions, then
+ * to what is left. Looking for processes that do not go takes 5 s each time, 15 s in all, and last answers 2 s; a busy
+ * machine may take twice as long.
+ */
+const SHUT_DOWN_LIMIT_MS = 30_000;
+const GRACES = 2;
 
 class Server implements RunningServer {
   url = "";
-  finished: Promise<void> = Promise.resolve();
-  readonly #options: ServerOptions;
+  readonly finished: Promise<void>;
+  readonly #finished = Promise.withResolvers<void>();
+  readonly #options: ServingOptions;
+  /** One client, which is there for as long as the server is. */
+  readonly #isStdio: boolean;
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #connections = new Set<Connection<SessionState>>();
+  /** With their numbers in the log. */
+  readonly #connections = new Map<Connection<SessionState>, number>();
   readonly #info;
-  readonly #methods = new MethodTable<CallContext<SessionState>>();
+  readonly #methods: LateMethods<BoundMethods>;
   readonly #sessions: SessionRegistry<SessionState>;
-  readonly #kept = new KeptProcesses();
+  readonly #answers = new SharedAnswers(MAX_ANSWER_BYTES_OF_ALL);
+  readonly #memory: MemoryKeeper;
+  readonly #directory: ProcessDirectory;
   readonly #backend: ProcessBackend;
-  #warmUp: (() => Promise<unknown>) | null;
-  #cancelWarmUp: () => void = () => {};
+  readonly #warmUp: WarmUp;
   #sandboxing: Promise<Sandboxing> | null = null;
-  #listener: Listener | null = null;
+  #source: LinkSource | null = null;
+  readonly #ending: BoundedEnding;
+  readonly #idleExit: IdleExit | null;
   #graceMs: number;
   #shuttingDown: Promise<void> | null = null;
 
-  constructor(options: ServerOptions) {
+  constructor(options: ServingOptions, { isStdio }: { isStdio: boolean }) {
     this.#options = options;
+    this.#isStdio = isStdio;
+    if (options.lingers !== undefined) setLingering(options.lingers);
     this.#clock = options.clock ?? systemClock;
     this.#log = options.log ?? silentLogger();
-    const host = options.host ?? hostFacts();
+    this.#ending = new BoundedEnding(this.#clock);
+    this.finished = this.#finished.promise;
+    this.#memory = new MemoryKeeper({
+      clock: this.#clock,
+      resident: () => Deno.memoryUsage().rss,
+      giveBack: giveFreeMemoryBack,
+    });
+    const facts = options.host ?? hostFacts();
+    // From here on nobody has them: whatever is started, and whatever a request can name, is made from what is left.
+    const host = { ...facts, env: withoutOwnCredentials(facts.env) };
     const setting = options.sandbox ?? "auto";
-    this.#info = environmentInfo(host, { setting });
+    const { allowTunnel = false } = options;
+    this.#info = environmentInfo(host, {
+      setting,
+      hasLibc: whyNoLibc() === null,
+      mayConfine: sandboxObstacle() === null,
+      mayTunnel: allowTunnel,
+    });
     const sandboxing = () => this.#sandboxing ??= this.#loadSandboxing(host.env, setting);
-    bindEnvironmentMethods(this.#methods, { info: this.#info, sandboxing });
-    bindProcessMethods(this.#methods);
-    const loadFiles = bindFsMethods(this.#methods, { clock: this.#clock, host, sandboxing });
-    this.#methods.bind(
-      METHODS.httpRequest,
-      lazily(async () => (await import("./methods/http.ts")).createHttpRequest(this.#clock)),
-    );
-
+    const retainedOutputBytes = options.processes?.retainedOutputBytes ?? DEFAULT_RETAINED_OUTPUT_BYTES;
+    this.#methods = new LateMethods(async () => {
+      const [{ bindMethods }] = await Promise.all([import("./methods/bind_methods.ts"), loadProcesses()]);
+      return bindMethods({ clock: this.#clock, host, info: this.#info, sandboxing, retainedOutputBytes, allowTunnel });
+    });
     const backend = new LazyBackend(this.#log);
-    this.#warmUp = () => Promise.all([backend.warmUp(), loadFiles()]);
+    this.#warmUp = new WarmUp({
+      clock: this.#clock,
+      log: this.#log,
+      first: async () => {
+        // First of all: the kernel takes its time to move this program, and what is loaded meanwhile costs nothing.
+        await backend.load();
+        await Promise.all([backend.prepare(), loadStart()]);
+      },
+      rest: async () => {
+        await (await this.#methods.load()).loadFiles();
+        await this.#source?.warmUp?.();
+        await backend.prepareRest();
+        await this.#rehearse(settings);
+      },
+    });
     const settings: ProcessSettings = {
       backend,
       serverEnv: host.env,
       shutdownGracePeriodMs: 0,
       maxProcesses: null,
-      retainedOutputBytes: DEFAULT_RETAINED_OUTPUT_BYTES,
+      retainedOutputBytes,
+      closedRetentionMs: CLOSED_RETENTION_MS,
+      maxClosedProcesses: DEFAULT_MAX_CLOSED_PROCESSES,
+      maxClosedProcessBytes: DEFAULT_MAX_CLOSED_BYTES,
+      acknowledgedOutputBytes: DEFAULT_ACKNOWLEDGED_OUTPUT_BYTES,
+      detachedOutputBytes: DEFAULT_DETACHED_OUTPUT_BYTES,
       allowDirect: true,
       allowPrepared: true,
       keepOnSessionEnd: false,
+      sharedProcesses: true,
       sandboxing,
       ...options.processes,
     };
     this.#backend = settings.backend;
     this.#graceMs = settings.shutdownGracePeriodMs;
+    const directory = this.#directory = new ProcessDirectory({ isShared: settings.sharedProcesses });
+    const closedLedger = new ClosedLedger({
+      maxProcesses: settings.maxClosedProcesses,
+      maxBytes: settings.maxClosedProcessBytes,
+      clock: this.#clock,
+      log: this.#log,
+    });
+    const outputReserve = new OutputReserve(settings.acknowledgedOutputBytes);
+    const surroundings = { clock: this.#clock, log: this.#log, directory, closedLedger, outputReserve };
     this.#sessions = new SessionRegistry({
       clock: this.#clock,
       log: this.#log,
-      detachedTtlMs: options.listen.type === "stdio"
-        ? 0
-        : options.detachedSessionTtlMs ?? DEFAULT_DETACHED_SESSION_TTL_MS,
-      createResources: () => new SessionState(settings, { clock: this.#clock, log: this.#log, kept: this.#kept }),
+      detachedTtlMs: isStdio ? 0 : options.detachedSessionTtlMs ?? DEFAULT_DETACHED_SESSION_TTL_MS,
+      maxDetachTtlMs: isStdio ? 0 : options.maxDetachTtlMs ?? DEFAULT_MAX_DETACH_TTL_MS,
+      createResources: () => new SessionState(settings, surroundings),
       endResources: (state, reason) => state.end(reason, this.#graceMs),
     });
+    const { idleExitMs = null } = options;
+    this.#idleExit = idleExitMs === null || isStdio ? null : new IdleExit({
+      clock: this.#clock,
+      idleMs: idleExitMs,
+      isBusy: () => this.#connections.size > 0 || this.#sessions.size > 0 || directory.hasRunning,
+      onIdle: () => {
+        this.#log.info("nobody has used the server for a while: idle exit", { idleMs: idleExitMs });
+        this.shutDown();
+      },
+    });
+  }
+
+  /** With tables of its own: nobody is to find anything of it in the server's. */
+  async #rehearse(settings: ProcessSettings): Promise<void> {
+    const { rehearse } = await import("./rehearsal.ts");
+    const [clock, log] = [this.#clock, silentLogger()];
+    const surroundings = {
+      clock,
+      log,
+      directory: new ProcessDirectory({ isShared: false }),
+      closedLedger: new ClosedLedger({ clock, log }),
+      outputReserve: new OutputReserve(),
+    };
+    const createResources = () => new SessionState(settings, surroundings);
+    await rehearse({ clock, methods: this.#methods, environmentInfo: this.#info, createResources });
   }
 
   async #loadSandboxing(
@@ -129,62 +278,61 @@ class Server implements RunningServer {
     setting: SandboxSetting,
   ): Promise<Sandboxing> {
     const { Sandboxing } = await import("./sandboxing.ts");
-    return new Sandboxing({ backend: this.#backend, setting, serverEnv, log: this.#log, clock: this.#clock });
+    const { runtimePaths: paths = {} } = this.#options;
+    const isReachable = !this.#isStdio && this.#source?.isOutbound !== true;
+    const isOpen = isReachable && (this.#options.authenticator ?? null) === null;
+    const [log, clock] = [this.#log, this.#clock];
+    return new Sandboxing({ backend: this.#backend, setting, serverEnv, paths, isOpen, log, clock });
   }
 
-  async open(): Promise<void> {
-    const { listen } = this.#options;
-    if (listen.type === "stdio") {
-      this.url = "stdio";
-      const link = new StdioLink({ readable: Deno.stdin.readable, writable: Deno.stdout.writable });
-      this.finished = this.#serve(link, { id: 1, remote: "stdio", requestId: null }).then(() => this.shutDown());
-      return;
-    }
-    const listener = this.#listener = await Listener.open({
-      address: listen,
-      clock: this.#clock,
-      log: this.#log,
-      authenticator: this.#options.authenticator ?? null,
-      pingIntervalMs: this.#options.pingIntervalMs ?? DEFAULT_PING_INTERVAL_MS,
-      onLink: (link, peer) => this.#serve(link, peer),
-    });
-    this.url = listener.url;
-    this.#cancelWarmUp = this.#clock.setTimer(WARM_UP_DELAY_MS, () => this.#warmUpOnce());
-    this.finished = listener.run().then(() => this.shutDown());
+  /** Begins to serve; to be called once. */
+  serve(source: LinkSource): void {
+    this.#source = source;
+    this.url = source.url;
+    source.observeSessions?.(() => this.#sessions.size);
+    // On stdio the first request is there already.
+    if (!this.#isStdio) this.#warmUp.beginWhenIdle();
+    this.#idleExit?.begin();
+    source.run((link, peer) => this.#serve(link, peer))
+      .then(() => this.shutDown())
+      .catch((error) => this.#finished.reject(error));
   }
 
   shutDown(options: { graceMs?: number } = {}): Promise<void> {
     if (options.graceMs !== undefined) this.#graceMs = options.graceMs;
-    if (this.#shuttingDown === null) this.#shuttingDown = this.#shutDown();
+    this.#ending.limit(GRACES * this.#graceMs + SHUT_DOWN_LIMIT_MS);
+    if (this.#shuttingDown === null) {
+      this.#shuttingDown = this.#shutDownInTime();
+      this.#shuttingDown.then(this.#finished.resolve, this.#finished.reject);
+    }
     return this.#shuttingDown;
   }
 
-  /**
-   * Start-up does not pay for what the first request needs: idle time does, or else the time between the first client's
-   * handshake and its request.
-   */
-  #warmUpOnce(): void {
-    this.#cancelWarmUp();
-    const warmUp = this.#warmUp;
-    this.#warmUp = null;
-    warmUp?.().then(
-      () => this.#log.debug("ready for the first request"),
-      (error) => this.#log.warn("cannot load ahead", errorFields(error)),
-    );
+  async #shutDownInTime(): Promise<void> {
+    const waits = await this.#ending.run(this.#shutDown());
+    if (waits === null) return;
+    const connections = [...this.#connections.values()].join(" ");
+    this.#log.error("gave up waiting for a clean end", { waitingFor: waits.join(", "), connections });
   }
 
   async #shutDown(): Promise<void> {
-    this.#cancelWarmUp();
+    this.#warmUp.close();
+    this.#memory.close();
+    this.#idleExit?.close();
     this.#log.info("shutting down", { connections: this.#connections.size, sessions: this.#sessions.size });
-    this.#listener?.close();
+    this.#source?.close();
     // Connections stay until their processes have ended, so that clients see the last output and the exit.
-    await Promise.all([this.#sessions.endAll("serverShutdown"), this.#kept.endAll(this.#graceMs)]);
+    await Promise.all([
+      this.#ending.wait("sessions", this.#sessions.endAll("serverShutdown")),
+      this.#ending.wait("kept processes", this.#directory.endOrphans(this.#graceMs)),
+    ]);
     // One that could not be loaded has told whoever asked for it, and holds nothing.
-    (await this.#sandboxing?.catch(() => null))?.close();
-    const { survivors } = await this.#backend.close({ graceMs: this.#graceMs });
+    const sandboxing = this.#sandboxing?.catch(() => null) ?? null;
+    (await this.#ending.wait("sandboxing", Promise.resolve(sandboxing)))?.close();
+    const { survivors } = await this.#ending.wait("processes", this.#backend.close({ graceMs: this.#graceMs }));
     if (survivors.length > 0) this.#log.warn("processes survived the server's end", { pids: survivors.join(" ") });
-    for (const connection of this.#connections) connection.close();
-    await this.#listener?.dropAll();
+    for (const connection of this.#connections.keys()) connection.close();
+    await this.#ending.wait("connections", Promise.resolve(this.#source?.dropAll()));
   }
 
   async #serve(link: Link, peer: Peer): Promise<void> {
@@ -195,16 +343,26 @@ class Server implements RunningServer {
       clock: this.#clock,
       sessions: this.#sessions,
       methods: this.#methods,
+      prepareEarly,
       environmentInfo: this.#info,
       concurrentRequests: this.#options.concurrentRequests ?? null,
-      onReady: () => this.#warmUpOnce(),
-      answersAfterEnd: this.#options.listen.type === "stdio",
+      sharedAnswers: this.#answers,
+      turn: () => sharedPacer().turn(),
+      onMessage: () => this.#memory.noteActivity(),
+      onGreeted: () => this.#warmUp.begin(),
+      answersAfterEnd: this.#isStdio,
     });
-    this.#connections.add(connection);
-    log.info("connected", { remote: peer.remote, requestId: peer.requestId ?? undefined });
-    const end = await connection.run();
-    this.#connections.delete(connection);
-    const { type, ...details } = end;
-    log.info("disconnected", { end: type, ...details });
+    this.#connections.set(connection, peer.id);
+    log.info("connected", { remote: peer.remote, requestId: peer.requestId ?? undefined, token: peer.holder });
+    try {
+      const { type, ...details } = await connection.run();
+      log.info("disconnected", { end: type, ...details });
+    } catch (error) {
+      log.error("connection failed", errorFields(error));
+      link.close({ cause: "fault", reason: "internal error" });
+    } finally {
+      this.#connections.delete(connection);
+      this.#idleExit?.noteUse();
+    }
   }
 }

@@ -1,15 +1,24 @@
-/** What one session owns: its processes, the shell states they start from, and the way of their events to the connection that holds it. */
+/**
+ * What one session owns: its processes, made with the first request that is about one. Also what its requests may
+ * reach: its own processes by their ids, and others by their uids alone.
+ */
 
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../log.ts";
 import type { ProcessBackend } from "../process/backend.ts";
-import { ProcessManager } from "../process/manager.ts";
-import type { Outlet, SessionResources } from "./connection.ts";
-import type { KeptProcesses } from "./kept_processes.ts";
-import { ProcessOutlet } from "./process_outlet.ts";
+import type { OutputReserve } from "../process/session/output_reserve.ts";
+import type { ClosedLedger } from "../process/session/closed_ledger.ts";
+import type { ManagedProcess } from "../process/session/managed_process.ts";
+import type { ProcessManager } from "../process/session/manager.ts";
+import type { ClaimScope } from "../protocol/method_row.ts";
+import type { ProcessRef } from "../protocol/process_ref.ts";
+import type { Outlet, SessionResources } from "./call_context.ts";
+import { openProcesses } from "./late_processes.ts";
+import type { ProcessDirectory } from "./process_directory.ts";
 import type { Sandboxing } from "./sandboxing.ts";
-import { SessionShells } from "./session_shells.ts";
+import type { SessionShells } from "../environment/shell_snapshot/session_shells.ts";
 import type { SessionEndReason } from "./sessions.ts";
+import type { SessionProcesses } from "./session_processes.ts";
 
 /** How processes may be run, the same for all sessions of a server. */
 export interface ProcessSettings {
@@ -20,54 +29,109 @@ export interface ProcessSettings {
   /** Null: unlimited. */
   readonly maxProcesses: number | null;
   readonly retainedOutputBytes: number;
+  /** How long a closed process can be read while a client is there. */
+  readonly closedRetentionMs: number;
+  /** Closed processes of all sessions that are retained. */
+  readonly maxClosedProcesses: number;
+  /** What they may hold in memory. */
+  readonly maxClosedProcessBytes: number;
+  /** What output that no client has acknowledged may take in memory. */
+  readonly acknowledgedOutputBytes: number;
+  /** What one process may hold of that while its client is away. */
+  readonly detachedOutputBytes: number;
   readonly allowDirect: boolean;
   readonly allowPrepared: boolean;
   /** For starts that do not say: whether the process outlives its session. */
   readonly keepOnSessionEnd: boolean;
+  /** Whether sessions reach each other's kept processes. */
+  readonly sharedProcesses: boolean;
   /** How requests with a sandbox object are honoured; loaded with the first of them. */
   readonly sandboxing: () => Promise<Sandboxing>;
 }
 
-export class SessionState implements SessionResources {
-  readonly processes: ProcessManager;
-  readonly shells: SessionShells;
-  readonly settings: ProcessSettings;
-  readonly kept: KeptProcesses;
+export interface SessionSurroundings {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly directory: ProcessDirectory;
+  readonly closedLedger: ClosedLedger;
+  readonly outputReserve: OutputReserve;
+}
 
-  constructor(settings: ProcessSettings, surroundings: { clock: Clock; log: Logger; kept: KeptProcesses }) {
-    const { clock, log, kept } = surroundings;
+export class SessionState implements SessionResources, ClaimScope {
+  readonly settings: ProcessSettings;
+  readonly #surroundings: SessionSurroundings;
+  /** Null until a request is about a process. */
+  #opened: SessionProcesses | null = null;
+  #outlet: Outlet | null = null;
+  #hasEnded = false;
+
+  constructor(settings: ProcessSettings, surroundings: SessionSurroundings) {
     this.settings = settings;
-    this.kept = kept;
-    this.processes = new ProcessManager({
-      backend: settings.backend,
-      log,
-      clock,
-      retainedOutputBytes: settings.retainedOutputBytes,
-      maxProcesses: settings.maxProcesses ?? Infinity,
-      allowDirect: settings.allowDirect,
-      allowPrepared: settings.allowPrepared,
-    });
-    this.shells = new SessionShells({ children: this.processes.children, clock, log });
+    this.#surroundings = surroundings;
+  }
+
+  get directory(): ProcessDirectory {
+    return this.#surroundings.directory;
+  }
+
+  get processes(): ProcessManager {
+    return this.#open().manager;
+  }
+
+  get shells(): SessionShells {
+    return this.#open().shells;
+  }
+
+  #open(): SessionProcesses {
+    if (this.#opened === null) {
+      this.#opened = openProcesses(this.settings, this.#surroundings);
+      if (this.#outlet !== null) this.#opened.setOutlet(this.#outlet);
+      // For a request that came before the end and runs after it.
+      if (this.#hasEnded) this.#opened.beginEnded();
+    }
+    return this.#opened;
   }
 
   setOutlet(outlet: Outlet | null): void {
-    if (outlet === null) this.processes.detach();
-    else this.processes.attach(new ProcessOutlet(outlet));
+    // What outlived the session is the directory's, and goes on without this connection.
+    if (this.#hasEnded) return;
+    this.#outlet = outlet;
+    this.#opened?.setOutlet(outlet);
+    this.directory.noteClient(this, outlet !== null);
   }
 
   outputHasRoom(): void {
-    this.processes.resumeOutput();
+    this.#opened?.outputHasRoom();
   }
 
-  /** Where this process is managed: in this session, or among those that outlived theirs. */
-  managerOf(processId: string): ProcessManager {
-    if (this.processes.has(processId)) return this.processes;
-    return this.kept.find(processId) ?? this.processes;
+  // ---- what requests may reach
+
+  findProcess(ref: ProcessRef): ManagedProcess | null {
+    return ref.uid === undefined ? this.processes.find(ref.processId) : this.directory.find(ref.uid, this.processes);
+  }
+
+  /** Throws when there is none, or none that this session may reach. */
+  getProcess(ref: ProcessRef): ManagedProcess {
+    return ref.uid === undefined ? this.processes.get(ref.processId) : this.directory.get(ref.uid, this.processes);
+  }
+
+  /** Whether this session started it. Others who reach it only look on: output is held for this session alone. */
+  owns(process: ManagedProcess): boolean {
+    return this.processes.find(process.processId) === process;
+  }
+
+  processKey(ref: ProcessRef): string {
+    if (ref.uid === undefined) return `id ${ref.processId}`;
+    const process = this.directory.find(ref.uid, this.processes);
+    return process !== null && this.owns(process) ? `id ${process.processId}` : `uid ${ref.uid}`;
   }
 
   async end(reason: SessionEndReason, graceMs: number): Promise<void> {
-    await this.shells.close();
-    const { kept } = await this.processes.endAll(reason, graceMs);
-    if (kept.length > 0) this.kept.add(this.processes);
+    // Without processes the session has ended in this very turn, so that no start comes in between.
+    if (this.#opened !== null) await this.#opened.end(reason, graceMs);
+    this.#hasEnded = true;
+    this.#outlet = null;
+    this.directory.noteClient(this, false);
+    if (this.#opened !== null) this.directory.adopt(this.#opened.manager);
   }
 }

@@ -11,15 +11,25 @@ import type { Logger } from "../log.ts";
 
 /** The connection that holds a session. */
 export interface SessionHolder {
+  /** Its peer has said goodbye, or will be: it only stays for the last answers, and who wants the session may have it. */
+  readonly isLeaving: boolean;
   /** Another connection wants the session: make sure the peer of this one still lives. */
   probe(): void;
+  /**
+   * Another connection has the session from now on: nothing of this one may reach it any more when this returns. The
+   * peer is told and dropped.
+   */
+  displace(): void;
 }
 
-export type SessionEndReason = "sessionExpired" | "serverShutdown";
+/** `sessionEnded`: its client asked for it. */
+export type SessionEndReason = "sessionEnded" | "sessionExpired" | "serverShutdown";
 
 export interface Session<Resources> {
   readonly id: string;
   readonly resources: Resources;
+  /** How long it waits for its client when that is gone. */
+  readonly detachTtlMs: number;
 }
 
 export interface SessionRegistryOptions<Resources> {
@@ -27,12 +37,15 @@ export interface SessionRegistryOptions<Resources> {
   log: Logger;
   /** How long a detached session waits for its client. 0: destroyed at once. */
   detachedTtlMs: number;
+  /** The most that a client may ask for in place of that. Default: no more than that. */
+  maxDetachTtlMs?: number;
   createResources(sessionId: string): Resources;
   /** Ends all a session owns. Resolves when nothing of it is left. */
   endResources(resources: Resources, reason: SessionEndReason): Promise<void>;
 }
 
 interface Entry<Resources> extends Session<Resources> {
+  detachTtlMs: number;
   holder: SessionHolder | null;
   cancelExpiry: () => void;
 }
@@ -40,7 +53,8 @@ interface Entry<Resources> extends Session<Resources> {
 export class SessionRegistry<Resources> {
   readonly #options: SessionRegistryOptions<Resources>;
   readonly #sessions = new Map<string, Entry<Resources>>();
-  readonly #ending = new Set<Promise<void>>();
+  /** Those being destroyed, by their ids. */
+  readonly #ending = new Map<string, Promise<void>>();
 
   constructor(options: SessionRegistryOptions<Resources>) {
     this.#options = options;
@@ -50,11 +64,12 @@ export class SessionRegistry<Resources> {
     return this.#sessions.size;
   }
 
-  /** A new session, held by this connection. */
-  open(holder: SessionHolder): Session<Resources> {
+  /** A new session, held by this connection. It waits as long as it is asked to, but no longer than it may. */
+  open(holder: SessionHolder, { detachTtlMs }: { detachTtlMs?: number } = {}): Session<Resources> {
     const id = crypto.randomUUID();
     const entry: Entry<Resources> = {
       id,
+      detachTtlMs: this.#allowedTtl(detachTtlMs ?? this.#options.detachedTtlMs),
       resources: this.#options.createResources(id),
       holder,
       cancelExpiry: () => {},
@@ -63,16 +78,26 @@ export class SessionRegistry<Resources> {
     return entry;
   }
 
-  /** Takes up a detached session. There is no takeover of an attached one; its holder is only asked for a sign of life. */
-  resume(id: string, holder: SessionHolder): Session<Resources> {
+  /**
+   * Takes up a session. The holder of an attached one is only asked for a sign of life, unless the session is to be taken
+   * over: whoever knows its id is the client, and has given up on the connection it had.
+   */
+  resume(
+    id: string,
+    holder: SessionHolder,
+    { takeover = false, detachTtlMs }: { takeover?: boolean; detachTtlMs?: number } = {},
+  ): Session<Resources> {
     const entry = this.#sessions.get(id);
     if (entry === undefined) throw invalidRequest(`unknown session id ${id}`);
-    if (entry.holder !== null) {
-      entry.holder.probe();
+    const previous = entry.holder;
+    if (previous !== null && !previous.isLeaving && !takeover) {
+      previous.probe();
       throw new DomainError("sessionAttached", `session ${id} is already attached to another connection`);
     }
     entry.cancelExpiry();
+    if (detachTtlMs !== undefined) entry.detachTtlMs = this.#allowedTtl(detachTtlMs);
     entry.holder = holder;
+    previous?.displace();
     return entry;
   }
 
@@ -81,21 +106,34 @@ export class SessionRegistry<Resources> {
     const entry = this.#sessions.get(session.id);
     if (entry === undefined || entry.holder !== holder) return;
     entry.holder = null;
-    const { detachedTtlMs, clock } = this.#options;
-    if (detachedTtlMs === 0) {
+    if (entry.detachTtlMs === 0) {
       this.#destroy(entry, "sessionExpired");
       return;
     }
-    entry.cancelExpiry = clock.setTimer(detachedTtlMs, () => this.#destroy(entry, "sessionExpired"));
+    entry.cancelExpiry = this.#options.clock.setTimer(entry.detachTtlMs, () => this.#destroy(entry, "sessionExpired"));
+  }
+
+  /**
+   * Ends a session because its client wants it. Resolves when nothing of it is left, also for a second caller. Its id is
+   * not valid any more.
+   */
+  async end({ id }: Session<Resources>): Promise<void> {
+    const entry = this.#sessions.get(id);
+    await (entry === undefined ? this.#ending.get(id) : this.#destroy(entry, "sessionEnded"));
   }
 
   /** Destroys all sessions; resolves when nothing of them is left, including those that were being destroyed already. */
   async endAll(reason: SessionEndReason): Promise<void> {
     for (const entry of [...this.#sessions.values()]) this.#destroy(entry, reason);
-    while (this.#ending.size > 0) await Promise.all(this.#ending);
+    while (this.#ending.size > 0) await Promise.all(this.#ending.values());
   }
 
-  #destroy(entry: Entry<Resources>, reason: SessionEndReason): void {
+  #allowedTtl(askedMs: number): number {
+    const { detachedTtlMs, maxDetachTtlMs = 0 } = this.#options;
+    return Math.min(askedMs, Math.max(detachedTtlMs, maxDetachTtlMs));
+  }
+
+  #destroy(entry: Entry<Resources>, reason: SessionEndReason): Promise<void> {
     entry.cancelExpiry();
     entry.holder = null;
     this.#sessions.delete(entry.id);
@@ -105,7 +143,8 @@ export class SessionRegistry<Resources> {
       .catch((error) =>
         log.error("session could not be ended cleanly", { session: entry.id.slice(0, 8), error: String(error) })
       )
-      .finally(() => this.#ending.delete(ending));
-    this.#ending.add(ending);
+      .finally(() => this.#ending.delete(entry.id));
+    this.#ending.set(entry.id, ending);
+    return ending;
   }
 }

@@ -1,16 +1,30 @@
 /**
- * Who may upgrade to a websocket: turns an auth configuration into one function over the `Authorization` header.
+ * Who may upgrade to a websocket: turns an auth configuration into one function over the request's credentials.
  *
  * Refusals carry the reference server's texts, which clients show to people. Secrets live in `#private` fields, so
  * neither logging, JSON nor inspection of a configuration shows them. Reading flags and files is left to the caller.
  */
 
-import { MAX_HEAD_BYTES } from "./http_head.ts";
+import { MAX_REQUEST_HEAD_BYTES } from "./http_head.ts";
+import { TokenDigest } from "./token_digest.ts";
+import type { Admission, Admissions } from "./tokens/admissions.ts";
+import { tokenInTarget, URL_TOKEN_REFUSAL, UrlToken } from "./url_token.ts";
+
+export { TokenDigest, UrlToken };
 
 /** A configured way to authenticate, or none. */
 export type AuthConfig =
   | { readonly type: "none" }
   | { readonly type: "capabilityToken"; readonly token: TokenDigest }
+  /** The token that the server has made up and printed in its URL. */
+  | { readonly type: "urlToken"; readonly token: UrlToken }
+  /** Tokens of a file, a client each. */
+  | {
+    readonly type: "tokens";
+    readonly admissions: Admissions;
+    /** What the tokens' patterns for ids are compared with. */
+    readonly id: string;
+  }
   | {
     readonly type: "signedBearerToken";
     readonly secret: SharedSecret;
@@ -21,10 +35,16 @@ export type AuthConfig =
     readonly maxClockSkewSeconds: number;
   };
 
-export type AuthOutcome = { readonly ok: true } | { readonly ok: false; readonly body: string };
+export type AuthOutcome =
+  /** `admission`: for a login that can be taken back. Whoever gets it releases it. */
+  | { readonly ok: true; readonly admission?: Admission }
+  | { readonly ok: false; readonly body: string };
 
-/** Judges the value of one `Authorization` header, null when the request has none. Never rejects on peer input. */
-export type Authenticator = (authorization: string | null) => Promise<AuthOutcome>;
+/**
+ * Judges the value of one `Authorization` header, null when the request has none, and the request target, which may
+ * hold a token of a server that has printed one. Never rejects on peer input.
+ */
+export type Authenticator = (authorization: string | null, target?: string) => Promise<AuthOutcome>;
 
 /** Every reason to answer 401, as the body of that answer. */
 export const AUTH_REFUSAL = {
@@ -39,36 +59,9 @@ export const AUTH_REFUSAL = {
 } as const;
 
 /** The key of HS256 should not be shorter than its hash (RFC 7518, section 3.2). */
-export const MIN_SHARED_SECRET_BYTES = 32;
+const MIN_SHARED_SECRET_BYTES = 32;
 
 const encoder = new TextEncoder();
-
-/** A capability token of which only the SHA-256 digest is kept. */
-export class TokenDigest {
-  readonly #digest: Uint8Array;
-
-  private constructor(digest: Uint8Array) {
-    this.#digest = digest;
-  }
-
-  static async ofToken(token: string): Promise<TokenDigest> {
-    return new TokenDigest(await sha256(token));
-  }
-
-  /** From 64 hex digits of either case. */
-  static fromHex(hex: string): TokenDigest {
-    if (!/^[0-9A-Fa-f]{64}$/.test(hex)) throw new RangeError("a SHA-256 digest is 64 hex digits");
-    return new TokenDigest(Uint8Array.from(hex.match(/../g)!, (pair) => parseInt(pair, 16)));
-  }
-
-  /** Compares digests in a time that does not depend on where they differ. */
-  async matches(token: string): Promise<boolean> {
-    const other = await sha256(token);
-    let difference = 0;
-    for (let i = 0; i < other.length; i++) difference |= other[i]! ^ this.#digest[i]!;
-    return difference === 0;
-  }
-}
 
 /** The HS256 key of signed bearer tokens, held where it cannot be read back. */
 export class SharedSecret {
@@ -114,6 +107,10 @@ export function createAuthenticator(
       return null;
     case "capabilityToken":
       return bearerAuthenticator(async (token) => await config.token.matches(token) ? null : AUTH_REFUSAL.wrongToken);
+    case "urlToken":
+      return urlTokenAuthenticator(config.token);
+    case "tokens":
+      return tokensAuthenticator(config);
     case "signedBearerToken":
       return bearerAuthenticator(async (token) => {
         const payload = COMPACT_JWS.test(token) ? await config.secret.verify(token) : null;
@@ -134,10 +131,41 @@ function bearerAuthenticator(judge: (token: string) => Promise<string | null>): 
   };
 }
 
+/** Takes the token from the header, else from the query. A header that is there must be right. */
+function urlTokenAuthenticator(expected: UrlToken): Authenticator {
+  const byHeader = bearerAuthenticator(async (token) => await expected.matches(token) ? null : URL_TOKEN_REFUSAL.wrong);
+  return async (authorization, target = "") => {
+    if (authorization !== null) return await byHeader(authorization);
+    const token = tokenInTarget(target);
+    if (token === null) return { ok: false, body: URL_TOKEN_REFUSAL.missing };
+    return await expected.matches(token) ? { ok: true } : { ok: false, body: URL_TOKEN_REFUSAL.wrong };
+  };
+}
+
+/** Lets a client in by its own token, and keeps its login open to be taken back. */
+function tokensAuthenticator({ admissions, id }: AuthConfig & { type: "tokens" }): Authenticator {
+  const wish = { role: "client", id } as const;
+  return async (authorization) => {
+    if (authorization === null) return { ok: false, body: AUTH_REFUSAL.missingToken };
+    const token = bearerToken(authorization);
+    if (token === null) return { ok: false, body: AUTH_REFUSAL.invalidHeader };
+    const judgement = await admissions.judge(token, wish);
+    switch (judgement.type) {
+      case "granted":
+        return { ok: true, admission: admissions.admit(judgement.entry, wish) };
+      case "unknown":
+        return { ok: false, body: AUTH_REFUSAL.wrongToken };
+      case "expired":
+      case "foreign":
+        return { ok: false, body: judgement.reason };
+    }
+  };
+}
+
 /** The token of a `Bearer` header, trimmed; null when the header is anything else. */
-function bearerToken(authorization: string): string | null {
+export function bearerToken(authorization: string): string | null {
   // Longer than a request head: it did not come from one, and is not worth hashing.
-  if (authorization.length > MAX_HEAD_BYTES) return null;
+  if (authorization.length > MAX_REQUEST_HEAD_BYTES) return null;
   if (!/^[\t\x20-\x7e]*$/.test(authorization)) return null;
   const token = /^bearer (.*)$/i.exec(authorization.trim())?.[1]?.trim();
   return token === undefined || token === "" ? null : token;
@@ -188,8 +216,4 @@ function claimsRefusal(
   if (expected.issuer !== null && claims.iss !== expected.issuer) return AUTH_REFUSAL.wrongIssuer;
   if (expected.audience !== null && !claims.aud.includes(expected.audience)) return AUTH_REFUSAL.wrongAudience;
   return null;
-}
-
-async function sha256(text: string): Promise<Uint8Array> {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(text)));
 }

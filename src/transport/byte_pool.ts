@@ -1,5 +1,5 @@
 /**
- * A few large buffers shared by all connections for sending bulk, so that a flood neither allocates per write nor
+ * A few large buffers shared by all connections for bulk sending, so that a flood neither allocates per write nor
  * leaves a large buffer with every connection.
  */
 
@@ -7,7 +7,7 @@ type Bytes = Uint8Array<ArrayBuffer>;
 
 interface Pool {
   readonly bufferBytes: number;
-  /** More than this many at once allocate for themselves. */
+  /** Beyond this many, callers allocate their own. */
   readonly maxFree: number;
   readonly free: Bytes[];
 }
@@ -16,8 +16,8 @@ interface Pool {
 const BATCHES: Pool = { bufferBytes: 320 * 1024, maxFree: 4, free: [] };
 
 /**
- * A piece of a long streamed message. What leaves in smaller ones wakes the peer more often, which took a fifth longer;
- * larger ones gained nothing.
+ * A piece of a long streamed message. Smaller pieces wake the peer more often, which took a fifth longer; larger ones
+ * gained nothing.
  */
 const STREAMS: Pool = { bufferBytes: 1024 * 1024, maxFree: 4, free: [] };
 
@@ -29,7 +29,7 @@ export function takeBuffer(minBytes: number): Bytes {
   return pool === undefined ? new Uint8Array(minBytes) : pool.free.pop() ?? new Uint8Array(pool.bufferBytes);
 }
 
-/** Up to here a message is better sent in small pieces: the peer reads the first while the next is made. */
+/** Up to this size a message is better sent in small pieces: the peer reads the first while the next is made. */
 const SHORT_STREAM_BYTES = 4 * 1024 * 1024;
 
 /** A buffer to stream a message of so many bytes through. */
@@ -37,7 +37,7 @@ export function takeStreamBuffer(messageBytes: number): Bytes {
   return takeBuffer(messageBytes <= SHORT_STREAM_BYTES ? BATCHES.bufferBytes : STREAMS.bufferBytes);
 }
 
-/** Gives back a buffer that was taken; any other is left alone. */
+/** Returns a buffer to the pool; buffers of others are left alone. */
 export function giveBuffer(buffer: Bytes): void {
   const pool = POOLS.find(({ bufferBytes }) => buffer.length === bufferBytes);
   if (pool !== undefined && pool.free.length < pool.maxFree) pool.free.push(buffer);

@@ -1,13 +1,13 @@
 /**
  * The head of one HTTP/1.x request, from bytes to data: request line, target and fields, or why it is refused.
  *
- * A pure function of the bytes received so far, to be asked again as more arrive. It is strict where tolerance has
- * let two parsers disagree (line ends, folding, white space, repeated Host and length), and refuses as early as a byte
- * proves the head wrong. It knows no route; bytes after the head are not looked at.
+ * A pure function of the bytes received so far, called again as more arrive. It is strict where tolerance lets two
+ * parsers disagree (line ends, folding, white space, repeated Host and length), and refuses as soon as a byte proves
+ * the head wrong. It knows no routes and does not look at bytes after the head.
  */
 
-/** Room for a browser's cookies or a long signed token, and little enough to hold for every half-open connection. */
-export const MAX_HEAD_BYTES = 16_384;
+/** Room for a browser's cookies or a long signed token, and small enough to hold for every half-open connection. */
+export const MAX_REQUEST_HEAD_BYTES = 16_384;
 
 /** Several times what any client sends; bounds the work of looking through the fields. */
 export const MAX_HEADER_FIELDS = 100;
@@ -32,7 +32,7 @@ export interface RequestHead {
 export interface MalformedHead {
   readonly type: "malformed";
   readonly status: 400 | 431 | 505;
-  /** Fit for the body of the answer: quotes nothing the peer sent. */
+  /** Safe for the body of the answer: quotes nothing the peer sent. */
   readonly reason: string;
 }
 
@@ -70,11 +70,11 @@ const SPACE = 0x20;
 const DELETE = 0x7f;
 
 /**
- * The length of a complete head, or that it is not complete, or wrong beyond repair. Every byte is looked at again on
- * each call: even byte by byte that is less work than receiving the bytes was.
+ * The length of a complete head, or that it is incomplete, or wrong for good. Every call looks at all bytes again; even
+ * byte by byte that is less work than receiving them.
  */
 function scanHead(bytes: Uint8Array): number | { readonly type: "incomplete" } | MalformedHead {
-  const end = Math.min(bytes.length, MAX_HEAD_BYTES);
+  const end = Math.min(bytes.length, MAX_REQUEST_HEAD_BYTES);
   for (let i = 0; i < end; i++) {
     const byte = bytes[i]!;
     if (byte >= SPACE && byte !== DELETE) continue;
@@ -88,8 +88,8 @@ function scanHead(bytes: Uint8Array): number | { readonly type: "incomplete" } |
       return malformed(400, "control character in request head");
     }
   }
-  if (end < MAX_HEAD_BYTES) return { type: "incomplete" };
-  return malformed(431, `request head exceeds ${MAX_HEAD_BYTES} bytes`);
+  if (end < MAX_REQUEST_HEAD_BYTES) return { type: "incomplete" };
+  return malformed(431, `request head exceeds ${MAX_REQUEST_HEAD_BYTES} bytes`);
 }
 
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
@@ -148,7 +148,7 @@ function parseHost(values: readonly string[], version: "1.0" | "1.1"): Host | Ma
   return hostname === undefined ? malformed(400, "invalid Host header") : { type: "host", hostname };
 }
 
-/** Whether bytes of a body follow the head. No route takes one, and every answer but an upgrade ends the connection. */
+/** Whether a body follows the head. No route takes one, and every answer but an upgrade ends the connection. */
 export function announcesBody(head: RequestHead): boolean {
   if (head.headers.has("transfer-encoding")) return true;
   return (head.headers.get("content-length") ?? []).some((length) => /[1-9]/.test(length));
@@ -159,7 +159,7 @@ export function listEntries(head: RequestHead, name: string): string[] {
   return (head.headers.get(name) ?? []).flatMap((value) => value.split(",")).map(trimSpaceAndTab);
 }
 
-/** `String.trim` would take characters such as U+00A0 with it, which are bytes of the value here. */
+/** `String.trim` would also remove characters such as U+00A0, which are bytes of the value here. */
 function trimSpaceAndTab(text: string): string {
   let start = 0;
   let end = text.length;

@@ -1,17 +1,17 @@
 /**
- * Literal IP addresses as text: which strings are one, and which of those are reachable from this machine only.
+ * Literal IP addresses as text: which strings are addresses, and which of those can be reached only from this machine.
  *
- * Strict on purpose. Shorthands that resolvers accept (`127.1`, `0x7f000001`, `010.0.0.1`, zone ids) are not
- * addresses here, because a check and the system call after it could read them differently.
+ * Strict on purpose. Shorthands that resolvers accept (`127.1`, `0x7f000001`, `010.0.0.1`, zone ids) are not addresses
+ * here, because a check and the later system call could read them differently.
  */
 
-/** The 4 or 16 bytes of a literal address without brackets, or null when `text` is none. */
+/** The 4 or 16 bytes of a literal address without brackets, or null when `text` is not one. */
 export function parseIpAddress(text: string): Uint8Array | null {
   const bytes = text.includes(":") ? parseV6(text) : parseV4(text);
   return bytes === null ? null : Uint8Array.from(bytes);
 }
 
-/** Whether only this machine can reach a listener on this address. False for text that is no literal address. */
+/** Whether only this machine can reach a listener on this address. False for text that is not a literal address. */
 export function isLoopbackAddress(text: string): boolean {
   const bytes = parseIpAddress(text);
   if (bytes === null) return false;

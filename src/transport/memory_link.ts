@@ -1,7 +1,7 @@
 /** Two links joined in memory, for tests of everything above the socket. Carries back-pressure like a real one. */
 
 import type { InboundMessage, Link, LinkEnd, OutboundMessage } from "../rpc/link.ts";
-import { StreamedMessage, writeStreamed } from "../rpc/streamed_message.ts";
+import { wholeText } from "../rpc/whole_text.ts";
 
 /** One end of a `memoryLinkPair`. */
 export class MemoryLink implements Link {
@@ -35,7 +35,7 @@ export class MemoryLink implements Link {
     if (this.#ended !== null || other.#ended !== null) throw new Error("connection is closed");
     while (other.#isHeld && this.#ended === null) await new Promise<void>((resolve) => other.#heldSends.push(resolve));
     if (this.#ended !== null) throw new Error("connection is closed");
-    for (const message of messages) other.#inbox.push(await textOf(message));
+    for (const message of messages) other.#inbox.push(await wholeText(message));
     other.#wake();
   }
 
@@ -64,17 +64,4 @@ export class MemoryLink implements Link {
     this.release();
     for (const resume of this.#other!.#heldSends.splice(0)) resume();
   }
-}
-
-async function textOf(message: OutboundMessage): Promise<string> {
-  if (typeof message === "string") return message;
-  if (!(message instanceof StreamedMessage)) return message.join("");
-  let text = "";
-  const decoder = new TextDecoder();
-  const write = (piece: Uint8Array): Promise<void> => {
-    text += decoder.decode(piece);
-    return Promise.resolve();
-  };
-  await writeStreamed(message, { buffer: new Uint8Array(64 * 1024), filled: 0, write });
-  return text;
 }

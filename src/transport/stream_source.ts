@@ -6,14 +6,18 @@
  */
 
 import { libc } from "../os/libc.ts";
-import { sharedReactor } from "../os/reactor.ts";
-import { SocketAcceptor } from "../os/socket_acceptor.ts";
+import { sharedReactor } from "../os/loop/reactor.ts";
+import { SocketAcceptor } from "../os/loop/socket_acceptor.ts";
+import type { Endpoints } from "../os/loop/socket_owner.ts";
+import { parseIpAddress } from "./ip_address.ts";
 import type { ByteStream } from "./websocket_link.ts";
 
 /** A connection, before it is known what the peer wants. Small writes leave at once. */
 export interface AcceptedStream extends ByteStream {
   /** Where the peer is, for people. */
   describePeer(): string;
+  /** Both ends of a TCP connection. Null for other sockets, and when the peer has gone. */
+  endpoints(): Endpoints | null;
 }
 
 export interface StreamSource {
@@ -27,9 +31,9 @@ export interface StreamSource {
 
 /** Binds, and accepts in the best way there is. */
 export function openStreamSource(bind: () => Deno.Listener): StreamSource {
-  if (!hasReactor()) return new RuntimeSource(bind());
+  if (!hasReactor()) return new RuntimeStreamSource(bind());
   const adopted = SocketAcceptor.adopt(bind, sharedReactor());
-  return adopted instanceof SocketAcceptor ? adopted : new RuntimeSource(adopted);
+  return adopted instanceof SocketAcceptor ? adopted : new RuntimeStreamSource(adopted);
 }
 
 function hasReactor(): boolean {
@@ -43,7 +47,7 @@ function hasReactor(): boolean {
 }
 
 /** The runtime's own sockets. */
-export class RuntimeSource implements StreamSource {
+export class RuntimeStreamSource implements StreamSource {
   readonly #listener: Deno.Listener;
 
   constructor(listener: Deno.Listener) {
@@ -82,6 +86,11 @@ class RuntimeStream implements AcceptedStream {
     return hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
   }
 
+  endpoints(): Endpoints | null {
+    const [local, peer] = [endpointOf(this.#conn.localAddr), endpointOf(this.#conn.remoteAddr)];
+    return local === null || peer === null ? null : { local, peer };
+  }
+
   read(into: Uint8Array): Promise<number | null> {
     return this.#conn.read(into);
   }
@@ -97,4 +106,9 @@ class RuntimeStream implements AcceptedStream {
   close(): void {
     this.#conn.close();
   }
+}
+
+function endpointOf(addr: Deno.Addr): Endpoints["peer"] | null {
+  const address = "hostname" in addr ? parseIpAddress(addr.hostname) : null;
+  return address === null ? null : { address, port: (addr as Deno.NetAddr).port };
 }

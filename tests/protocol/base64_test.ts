@@ -1,20 +1,35 @@
 import assert from "node:assert/strict";
-import { decodeBase64, decodeBase64Ahead } from "../../src/protocol/base64.ts";
+import { contentBytes, decodeBase64, LONG_CONTENT } from "../../src/protocol/base64.ts";
+import type { JsonSchema } from "../../src/protocol/spec.ts";
+import { loadSpecCheck } from "../support/spec_check.ts";
 
-Deno.test("decodeBase64() gives the bytes that were decoded ahead, once, and for that text alone", () => {
-  assert.ok(decodeBase64Ahead("AQID"));
-  const bytes = decodeBase64("AQID");
-  assert.deepEqual(bytes, new Uint8Array([1, 2, 3]));
-  const again = decodeBase64("AQID");
-  assert.deepEqual(again, bytes);
-  assert.notEqual(again, bytes, "two owners must not share an array");
-  assert.ok(decodeBase64Ahead("AQID"));
-  assert.deepEqual(decodeBase64("BAUG"), new Uint8Array([4, 5, 6]));
-  assert.deepEqual(decodeBase64("AQID"), new Uint8Array([1, 2, 3]));
+Deno.test("decodeBase64() gives back every length of bytes", () => {
+  for (let length = 0; length < 70; length++) {
+    const bytes = Uint8Array.from({ length }, (_, index) => index * 37);
+    assert.deepEqual(decodeBase64(bytes.toBase64()), bytes);
+  }
 });
 
-Deno.test("decodeBase64Ahead() leaves nothing of what is no base64", () => {
-  assert.ok(decodeBase64Ahead("AQID"));
-  assert.equal(decodeBase64Ahead("AQI"), false);
-  assert.equal(decodeBase64("AQI"), null);
+Deno.test("contentBytes() decodes text, and hands on bytes that were decoded before", () => {
+  assert.deepEqual(contentBytes("AQID"), new Uint8Array([1, 2, 3]));
+  assert.equal(contentBytes("AQI"), null);
+  const bytes = new Uint8Array([1, 2, 3]);
+  assert.equal(contentBytes(bytes), bytes);
+});
+
+Deno.test("the members that may hold bytes are those that the document calls base64", async () => {
+  const { document } = await loadSpecCheck();
+  const named = new Set<string>();
+  const look = (schema: JsonSchema): void => {
+    for (const [name, member] of Object.entries(schema.properties ?? {})) {
+      if ([member, ...member.anyOf ?? []].some(({ contentEncoding }) => contentEncoding === "base64")) named.add(name);
+    }
+    for (const form of [...schema.oneOf ?? [], ...schema.anyOf ?? [], ...schema.allOf ?? []]) look(form);
+  };
+  for (const method of document.methods) {
+    if (method.result !== undefined) look(method["x-paramsSchema"]);
+  }
+  assert.deepEqual([...named].sort(), ["bodyBase64", "chunk", "dataBase64"]);
+  for (const name of named) assert.ok(LONG_CONTENT.isContent(name), name);
+  assert.ok(!LONG_CONTENT.isContent("path"));
 });

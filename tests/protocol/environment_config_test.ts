@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { EnvironmentConfigReadParams } from "../../src/protocol/environment_config.ts";
-import { decodeParams } from "../../src/rpc/method_table.ts";
+import { decodeParams } from "../../src/protocol/decode_params.ts";
 
 function refusal(params: unknown): string {
   try {

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import type * as z from "zod";
+import type * as z from "zod/mini";
 import { DomainError } from "../../src/errors.ts";
 import { ForeignPathError } from "../../src/path_uri.ts";
+import { decode } from "../../src/protocol/decode_params.ts";
 import * as fs from "../../src/protocol/fs.ts";
 
-function refuses(schema: z.ZodType, value: unknown, pattern?: RegExp): void {
-  const result = schema.safeParse(value);
+function refuses(schema: z.ZodMiniType, value: unknown, pattern?: RegExp): void {
+  const result = decode(schema, value);
   assert(!result.success, `${JSON.stringify(value)} was taken`);
   const found = result.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("\n");
   if (pattern !== undefined) assert.match(found, pattern);
@@ -16,7 +17,7 @@ const DIGEST = `sha256:${"0a".repeat(32)}`;
 
 Deno.test("the shortest request of every method comes out with all defaults", () => {
   const path = "file:///a%20b";
-  const cases: [z.ZodType, unknown, unknown][] = [
+  const cases: [z.ZodMiniType, unknown, unknown][] = [
     [fs.FsReadFileParams, { path }, { path: "/a b", followSymlinks: true, offset: 0, length: null }],
     [fs.FsWriteFileParams, { path, dataBase64: "AQI=" }, {
       path: "/a b",
@@ -26,6 +27,8 @@ Deno.test("the shortest request of every method comes out with all defaults", ()
       breakHardLinks: false,
       ifMatch: null,
       mode: null,
+      flush: true,
+      modifiedAtMs: null,
     }],
     [fs.FsGetMetadataParams, { path }, { path: "/a b", followSymlinks: true, fields: [] }],
     [fs.FsCanonicalizeParams, { path }, { path: "/a b" }],
@@ -45,7 +48,10 @@ Deno.test("the shortest request of every method comes out with all defaults", ()
       sourcePath: "/a b",
       destinationPath: "/c",
       overwrite: false,
+      flush: false,
     }],
+    [fs.FsListParams, { path }, { path: "/a b" }],
+    [fs.FsSetTimesParams, { path, modifiedAtMs: 7 }, { path: "/a b", modifiedAtMs: 7, followSymlinks: true }],
     [fs.FsChmodParams, { path, mode: 0o644 }, { path: "/a b", mode: 0o644, followSymlinks: true }],
     [fs.FsSymlinkParams, { path, target: "../x" }, { path: "/a b", target: "../x" }],
     [fs.FsOpenParams, { handleId: "h", path }, { handleId: "h", path: "/a b", mode: "read", followSymlinks: true }],
@@ -80,7 +86,7 @@ Deno.test("bytes that are not UTF-8 stay bytes", () => {
   assert.deepEqual(path, new Uint8Array([47, 99, 97, 102, 0xe9]));
 });
 
-Deno.test("paths that are none are invalid parameters, those of other hosts invalid requests", () => {
+Deno.test("what is not a path is an invalid parameter, and a path of another host an invalid request", () => {
   for (const path of ["relative", "", "http://x/y", "file:///a?b", "file:///a#b", "file:///a%00", "/a\0b", 1, null]) {
     refuses(fs.FsReadFileParams, { path });
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { HttpRequestParams, MAX_HTTP_REQUEST_ID_LENGTH } from "../../src/protocol/http.ts";
-import { decodeParams } from "../../src/rpc/method_table.ts";
+import { decodeParams } from "../../src/protocol/decode_params.ts";
 
 const SHORTEST = { requestId: "r", method: "GET", url: "http://x/" };
 
@@ -55,6 +55,9 @@ Deno.test("HttpRequestParams takes everything a request can carry, in order", ()
 Deno.test("HttpRequestParams refuses what the reference refuses", () => {
   const { requestId: _requestId, ...unnamed } = SHORTEST;
   assert.equal(refusal(unnamed), "missing field `requestId`");
+  assert.equal(refusal({}), "missing field `method`");
+  assert.equal(refusal({ requestId: "r" }), "missing field `method`");
+  assert.equal(refusal({ method: "GET" }), "missing field `url`");
   assert.equal(refusal({ ...SHORTEST, headers: [{ name: "a" }] }), "missing field `value`");
   for (
     const fields of [

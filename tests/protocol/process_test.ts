@@ -1,10 +1,15 @@
+/**
+ * What decodes as parameters of process methods, and what is refused in which words.
+ *
+ * More than 300 lines: tables of messages.
+ */
+
 import assert from "node:assert/strict";
-import type * as z from "zod";
 import { ForeignPathError } from "../../src/path_uri.ts";
-import { decodeBase64 } from "../../src/protocol/base64.ts";
 import { AbsolutePath, NoParams, UnsignedInt } from "../../src/protocol/primitives.ts";
 import {
   MAX_WRITE_ID_LENGTH,
+  ProcessAckParams,
   ProcessCloseStdinParams,
   ProcessListParams,
   ProcessReadParams,
@@ -17,14 +22,27 @@ import {
   ProcessWriteParams,
   SIGNAL_NAMES,
 } from "../../src/protocol/process.ts";
+import { decode, type ParamsSchema } from "../../src/protocol/decode_params.ts";
+
+type Schema = ParamsSchema<unknown>;
 
 /** Path and message of every issue; an empty list when the value is taken. */
-function issues(schema: z.ZodType, value: unknown): string[] {
-  const result = schema.safeParse(value);
-  return result.success ? [] : result.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`);
+function issues(schema: Schema, value: unknown): string[] {
+  const result = decode(schema, value);
+  if (result.success) return [];
+  return result.error.issues.map((issue) =>
+    `${issue.path.join(".")}: ${issue.errors?.[0]?.[0]?.message ?? issue.message}`
+  );
 }
 
-function refuses(schema: z.ZodType, value: unknown, ...expected: RegExp[]): void {
+/** What the schema makes of a value. */
+function parsed<Params>(schema: ParamsSchema<Params>, value: unknown): Params {
+  const result = decode(schema, value);
+  if (!result.success) throw new Error(result.error.issues[0]?.message);
+  return result.data;
+}
+
+function refuses(schema: Schema, value: unknown, ...expected: RegExp[]): void {
   const found = issues(schema, value);
   assert(found.length > 0, `${JSON.stringify(value)} was taken`);
   for (const pattern of expected) assert.match(found.join("\n"), pattern);
@@ -58,6 +76,8 @@ Deno.test("ProcessStartParams brings the shortest request into the full form", (
     timeoutMs: null,
     idleTimeoutMs: null,
     keepOnSessionEnd: null,
+    output: "latest",
+    name: null,
   });
 });
 
@@ -79,6 +99,8 @@ Deno.test("ProcessStartParams takes everything a request can carry", () => {
     timeoutMs: 5,
     idleTimeoutMs: 6,
     keepOnSessionEnd: true,
+    output: "acknowledged",
+    name: "web-1.x_y",
     someFutureField: 1,
   });
   assert.deepEqual(parsed, {
@@ -99,6 +121,8 @@ Deno.test("ProcessStartParams takes everything a request can carry", () => {
     timeoutMs: 5,
     idleTimeoutMs: 6,
     keepOnSessionEnd: true,
+    output: "acknowledged",
+    name: "web-1.x_y",
   });
 });
 
@@ -111,6 +135,8 @@ Deno.test("ProcessStartParams takes null where the contract allows it", () => {
     metadata: null,
     timeoutMs: null,
     networkProxy: null,
+    output: null,
+    name: null,
   };
   assert.deepEqual(ProcessStartParams.parse({ ...START, ...nulls }), ProcessStartParams.parse(START));
 });
@@ -131,7 +157,7 @@ for (const [fields, io] of IO) {
 for (const field of ["processId", "argv", "cwd", "env", "tty"]) {
   Deno.test(`ProcessStartParams names a missing ${field} the way zod names any missing field`, () => {
     const { [field as "env"]: _, ...rest } = START;
-    const result = ProcessStartParams.safeParse(rest);
+    const result = decode(ProcessStartParams, rest);
     assert(!result.success);
     assert.deepEqual(result.error.issues.map(({ code, path }) => ({ code, path })), [{
       code: "invalid_type",
@@ -188,6 +214,12 @@ const BAD_START: [Record<string, unknown>, RegExp][] = [
   [{ timeoutMs: -1 }, /^timeoutMs/m],
   [{ idleTimeoutMs: 1.5 }, /^idleTimeoutMs/m],
   [{ keepOnSessionEnd: null }, /^keepOnSessionEnd/m],
+  [{ name: "" }, /^name: a name has 1 to 64 letters/m],
+  [{ name: "-x" }, /^name: a name has/m],
+  [{ name: "a b" }, /^name: a name has/m],
+  [{ name: "a/b" }, /^name: a name has/m],
+  [{ name: "x".repeat(65) }, /^name: a name has/m],
+  [{ output: "all" }, /^output: unknown variant `all`, expected `latest` or `acknowledged`$/m],
 ];
 for (const [fields, message] of BAD_START) {
   Deno.test(`ProcessStartParams refuses ${JSON.stringify(fields)}`, () => {
@@ -237,12 +269,14 @@ Deno.test("ProcessStartParams keeps a variable called __proto__", () => {
   ]]);
 });
 
+const P = { processId: "p" } as const;
+
 Deno.test("ProcessReadParams takes absent, null and large numbers", () => {
-  assert.deepEqual(ProcessReadParams.parse({ processId: "" }), { processId: "" });
-  const nulls = { processId: "p", afterSeq: null, maxBytes: null, waitMs: null };
-  assert.deepEqual(ProcessReadParams.parse(nulls), nulls);
-  const large = { processId: "p", afterSeq: 0, maxBytes: 2 ** 64, waitMs: 2 ** 40 };
-  assert.deepEqual(ProcessReadParams.parse(large), large);
+  assert.deepEqual(parsed(ProcessReadParams, { processId: "" }), { processId: "" });
+  const nulls = { afterSeq: null, maxBytes: null, waitMs: null };
+  assert.deepEqual(parsed(ProcessReadParams, { processId: "p", ...nulls }), { ...P, ...nulls });
+  const large = { afterSeq: 0, maxBytes: 2 ** 64, waitMs: 2 ** 40 };
+  assert.deepEqual(parsed(ProcessReadParams, { processId: "p", ...large }), { ...P, ...large });
 });
 
 for (
@@ -255,15 +289,21 @@ for (
   });
 }
 
-Deno.test("UnsignedInt refuses what is no number", () => {
+for (const bad of [{}, { seq: -1 }, { seq: 1.5 }, { seq: null }, { seq: "1" }]) {
+  Deno.test(`ProcessAckParams refuses ${JSON.stringify(bad)}`, () => {
+    refuses(ProcessAckParams, { processId: "p", ...bad }, /^seq: /m);
+  });
+}
+
+Deno.test("UnsignedInt refuses what is not a number", () => {
   for (const bad of [NaN, Infinity, "1", true, {}, null]) refuses(UnsignedInt, bad);
 });
 
 Deno.test("ProcessWriteParams decodes the chunk and allows a write without an id", () => {
   const chunk = Uint8Array.of(0x68, 0x69);
-  assert.deepEqual(ProcessWriteParams.parse({ processId: "p", chunk: "aGk=" }), { processId: "p", chunk });
-  assert.deepEqual(ProcessWriteParams.parse({ processId: "p", chunk: "aGk=", writeId: "w" }), {
-    processId: "p",
+  assert.deepEqual(parsed(ProcessWriteParams, { processId: "p", chunk: "aGk=" }), { ...P, chunk });
+  assert.deepEqual(parsed(ProcessWriteParams, { processId: "p", chunk: "aGk=", writeId: "w" }), {
+    ...P,
     chunk,
     writeId: "w",
   });
@@ -308,16 +348,9 @@ for (
   });
 }
 
-Deno.test("decodeBase64() gives back every length of bytes", () => {
-  for (let length = 0; length < 70; length++) {
-    const bytes = Uint8Array.from({ length }, (_, index) => index * 37);
-    assert.deepEqual(decodeBase64(bytes.toBase64()), bytes);
-  }
-});
-
 Deno.test("ProcessSignalParams knows the reference's signal and some of the shell's", () => {
   for (const signal of SIGNAL_NAMES) {
-    assert.deepEqual(ProcessSignalParams.parse({ processId: "p", signal }), { processId: "p", signal });
+    assert.deepEqual(parsed(ProcessSignalParams, { processId: "p", signal }), { ...P, signal, target: "group" });
   }
   assert(SIGNAL_NAMES.includes("interrupt"));
 });
@@ -329,11 +362,11 @@ for (const signal of ["kill", "SIGINT", "Interrupt", "", null, 2, undefined, "TE
 }
 
 Deno.test("ProcessTerminateParams forces by default", () => {
-  const force = { processId: "p", mode: { type: "force" } };
-  assert.deepEqual(ProcessTerminateParams.parse({ processId: "p" }), force);
-  assert.deepEqual(ProcessTerminateParams.parse({ processId: "p", mode: null }), force);
-  const graceful = { processId: "p", mode: { type: "graceful", timeoutMs: 0 } };
-  assert.deepEqual(ProcessTerminateParams.parse(graceful), graceful);
+  const force = { ...P, mode: { type: "force" }, tree: false };
+  assert.deepEqual(parsed(ProcessTerminateParams, { processId: "p" }), force);
+  assert.deepEqual(parsed(ProcessTerminateParams, { processId: "p", mode: null, tree: null }), force);
+  const graceful = { mode: { type: "graceful", timeoutMs: 0 }, tree: true };
+  assert.deepEqual(parsed(ProcessTerminateParams, { processId: "p", ...graceful }), { ...P, ...graceful });
 });
 
 for (const mode of ["kill", {}, { type: "soft" }, { type: "graceful" }, { type: "graceful", timeoutMs: -1 }]) {
@@ -353,18 +386,35 @@ for (
 }
 
 Deno.test("ProcessWaitParams waits for the close, for ever, unless told otherwise", () => {
-  assert.deepEqual(ProcessWaitParams.parse({ processId: "p" }), { processId: "p", until: "closed" });
-  const given = { processId: "p", timeoutMs: 0, until: "exited" };
-  assert.deepEqual(ProcessWaitParams.parse(given), given);
+  assert.deepEqual(parsed(ProcessWaitParams, { processId: "p" }), { ...P, until: "closed" });
+  const given = { timeoutMs: 0, until: "exited" };
+  assert.deepEqual(parsed(ProcessWaitParams, { processId: "p", ...given }), { ...P, ...given });
   refuses(ProcessWaitParams, { processId: "p", until: "gone" }, /^until/m);
   refuses(ProcessWaitParams, { processId: "p", timeoutMs: -1 }, /^timeoutMs/m);
 });
 
 Deno.test("methods that name only a process need that name", () => {
   for (const schema of [ProcessCloseStdinParams, ProcessSnapshotParams]) {
-    assert.deepEqual(schema.parse({ processId: "p", more: 1 }), { processId: "p" });
+    assert.deepEqual(parsed(schema, { processId: "p", more: 1 }), P);
     refuses(schema, {}, /^processId: .*received undefined$/m);
   }
+});
+
+Deno.test("a process is named by its id or by its uid, and never by both", () => {
+  assert.deepEqual(parsed(ProcessSnapshotParams, { uid: "u" }), { uid: "u" });
+  assert.deepEqual(parsed(ProcessSnapshotParams, { uid: "u", processId: null }), { uid: "u", processId: undefined });
+  assert.deepEqual(parsed(ProcessSnapshotParams, { processId: "p", uid: null }), P);
+  refuses(ProcessSnapshotParams, { processId: "p", uid: "u" }, /named by processId or by uid, not by both$/);
+  refuses(ProcessSnapshotParams, { uid: 1 }, /^uid: .*expected string/);
+  // The name comes first, also when more is missing.
+  assert.match(issues(ProcessWriteParams, {})[0]!, /^processId: .*received undefined$/);
+});
+
+Deno.test("ProcessListParams takes one of two scopes, or none", () => {
+  assert.deepEqual(ProcessListParams.parse({ scope: "server" }), { scope: "server" });
+  assert.deepEqual(ProcessListParams.parse({ scope: "session" }), { scope: "session" });
+  assert.deepEqual(ProcessListParams.parse({ scope: null }), { scope: null });
+  refuses(ProcessListParams, { scope: "world" }, /unknown variant `world`, expected `session` or `server`/);
 });
 
 Deno.test("NoParams takes absent, null and an empty object, and nothing else", () => {

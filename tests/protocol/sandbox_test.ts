@@ -1,7 +1,13 @@
+/**
+ * What decodes as a sandbox object, and what is refused in which words.
+ *
+ * More than 300 lines: tables of messages.
+ */
+
 import assert from "node:assert/strict";
 import { DomainError } from "../../src/errors.ts";
 import { type Sandbox, SandboxParam } from "../../src/protocol/sandbox.ts";
-import { decodeParams } from "../../src/rpc/method_table.ts";
+import { decodeParams } from "../../src/protocol/decode_params.ts";
 
 // deno-lint-ignore no-explicit-any
 type Json = any;
@@ -190,6 +196,34 @@ Deno.test("SandboxParam turns named policies into profiles", () => {
   });
 });
 
+Deno.test("SandboxParam takes named policies in every spelling of the name and the members", () => {
+  const names: [string, string[]][] = [
+    ["read-only", ["read_only", "readOnly", "ReadOnly"]],
+    ["workspace-write", ["workspace_write", "workspaceWrite", "WorkspaceWrite"]],
+    ["danger-full-access", ["danger_full_access", "dangerFullAccess", "DangerFullAccess"]],
+  ];
+  const of = (policy: Json) => decode({ sandboxPolicy: policy, cwd: "/ws" });
+  for (const [name, others] of names) {
+    for (const type of others) assert.deepEqual(of({ type }), of({ type: name }), type);
+  }
+  assert.deepEqual(
+    of({
+      type: "workspaceWrite",
+      writableRoots: ["/other"],
+      networkAccess: true,
+      excludeTmpdirEnvVar: true,
+      excludeSlashTmp: true,
+    }),
+    of({
+      type: "workspace-write",
+      writable_roots: ["/other"],
+      network_access: true,
+      exclude_tmpdir_env_var: true,
+      exclude_slash_tmp: true,
+    }),
+  );
+});
+
 Deno.test("SandboxParam accepts null exactly where the reference does", () => {
   const profile = { type: "disabled" };
   const nullable = [
@@ -255,7 +289,29 @@ Deno.test("SandboxParam refuses what it does not understand, and says what", () 
     [object({ type: "disabled" }, { temporaryDirectories: "x" }), /expected array/],
     [object({ type: "disabled" }, { userHomeDir: "relative" }), /absolute/],
     [object({ type: "disabled" }, { sandboxPolicy: { type: "read-only" } }), /either/],
-    [{ sandboxPolicy: { type: "ReadOnly" } }, /unknown variant `ReadOnly`/],
+    [{ sandboxPolicy: { type: "readonly" } }, /unknown variant `readonly`, expected one of `read-only`/],
+    [{ sandboxPolicy: { type: "Read-Only" } }, /unknown variant `Read-Only`/],
+    [{ sandboxPolicy: { type: "constructor" } }, /unknown variant `constructor`/],
+    [{ sandboxPolicy: { type: "read-only", exclude_slash_tmp: true } }, /unknown field `exclude_slash_tmp`/],
+    [{ sandboxPolicy: { type: "readOnly", readableRoots: [] } }, /unknown field `readableRoots` in .*`read-only`/],
+    [{ sandboxPolicy: { type: "danger-full-access", network_access: false } }, /unknown field `network_access`/],
+    [{ sandboxPolicy: { type: "read-only", __proto: 1 } }, /unknown field `__proto`/],
+    [
+      { sandboxPolicy: { type: "workspaceWrite", excludeSlashTmp: true, exclude_slash_tmp: false }, cwd: "/ws" },
+      /`exclude_slash_tmp` in two spellings/,
+    ],
+    [
+      { sandboxPolicy: { type: "read-only", network_access: true, networkAccess: true } },
+      /`network_access` in two spellings/,
+    ],
+    [{ sandboxPolicy: { type: "read-only", networkAccess: "no" } }, /expected boolean/],
+    [{ sandboxPolicy: { type: "read-only" }, fileSystemSandboxPolicy: {} }, /unknown field `fileSystemSandboxPolicy`/],
+    ...["sandbox_policy", "sandboxProfile", "permissionProfile", "permission_profile"].flatMap((
+      word,
+    ): [Json, RegExp][] => [
+      [object({ type: "disabled" }, { [word]: { type: "read-only" } }), new RegExp(`^\`${word}\` is not accepted`)],
+      [{ [word]: { type: "read-only" } }, new RegExp(`^\`${word}\` is not accepted`)],
+    ]),
     [{ sandboxPolicy: { type: "workspace-write" } }, /requires cwd/],
     [{ sandboxPolicy: "read-only" }, /expected object/],
     [{ sandboxPolicy: {} }, "missing field `type`"],

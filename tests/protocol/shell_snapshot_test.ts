@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { MAX_SNAPSHOT_SCOPE_BYTES, shellRefusal, ShellSnapshotParam } from "../../src/protocol/shell_snapshot.ts";
-import { decodeParams } from "../../src/rpc/method_table.ts";
+import { decodeParams } from "../../src/protocol/decode_params.ts";
 
 const BASH = { name: "bash", path: "/bin/bash" };
 

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import {
-  contentResult,
-  decodeMessage,
-  EncodedResult,
+  decodeMessage as decode,
   encodeError,
   encodeNotification,
   encodeRequest,
@@ -10,7 +8,12 @@ import {
   type Message,
   type RequestId,
 } from "../../src/rpc/envelope.ts";
+import { contentResult, EncodedResult } from "../../src/rpc/encoded_result.ts";
+import { LONG_CONTENT } from "../../src/protocol/base64.ts";
+import { JSON_LIMITS } from "../../src/protocol/limits.ts";
 import { StreamedMessage, writeStreamed } from "../../src/rpc/streamed_message.ts";
+
+const decodeMessage = (text: string) => decode(text, { limits: JSON_LIMITS, content: LONG_CONTENT });
 
 const id = (json: string) => json as RequestId;
 
@@ -182,7 +185,7 @@ Deno.test("decodeMessage() reads a message around its long content as it would t
     const { id, method, params, result } = JSON.parse(text);
     const message = decodeMessage(text);
     const about = text.replaceAll(CONTENT, "…").replaceAll(CONTENT.slice(1), "…");
-    assert.deepEqual("params" in message ? message.params : undefined, params, about);
+    assert.deepEqual("params" in message ? withText(message.params) : undefined, params, about);
     assert.deepEqual("result" in message ? message.result : undefined, result, about);
     assert.equal("method" in message ? message.method : undefined, method, about);
     if (typeof id === "string") assert.equal("id" in message ? message.id : undefined, JSON.stringify(id), about);
@@ -190,6 +193,30 @@ Deno.test("decodeMessage() reads a message around its long content as it would t
   const exact = decodeMessage(`{"params":{"chunk":"${CONTENT}"},"method":"m","id":9007199254740993}`);
   assert.equal("id" in exact ? exact.id : null, "9007199254740993");
 });
+
+Deno.test("decodeMessage() gives bytes in place of the long text of a parameter with content, and of nothing else", () => {
+  const paramsOf = (text: string) => {
+    const message = decodeMessage(text);
+    return message.type === "request" ? message.params : assert.fail(message.type);
+  };
+  const bytes = Uint8Array.fromBase64(CONTENT);
+  for (const name of ["chunk", "dataBase64", "bodyBase64"]) {
+    assert.deepEqual(paramsOf(`{"id":1,"method":"m","params":{"${name}":"${CONTENT}"}}`), { [name]: bytes });
+  }
+  assert.deepEqual(paramsOf(`{"id":1,"method":"m","params":{"name":"${CONTENT}"}}`), { name: CONTENT });
+  assert.deepEqual(paramsOf('{"id":1,"method":"m","params":{"chunk":"AQID"}}'), { chunk: "AQID" });
+});
+
+/** Parameters with text again where there are bytes. */
+function withText(params: unknown): unknown {
+  if (typeof params !== "object" || params === null || Array.isArray(params)) return params;
+  const entries = Object.entries(params).map(([name, value]) => [
+    name,
+    value instanceof Uint8Array ? value.toBase64() : value,
+  ]);
+  // As JSON.parse does it, whatever the name.
+  return JSON.parse(JSON.stringify(Object.fromEntries(entries)));
+}
 
 Deno.test("decodeMessage() is as strict with long content as without", () => {
   const cases = [

@@ -24,11 +24,18 @@ function gatedTransport() {
   };
 }
 
+const LIMITS = {
+  outputHighWaterBytes: 1000,
+  outputLowWaterBytes: 100,
+  replyHighWaterBytes: 1000,
+  sendBatchBytes: 100_000,
+};
+
 const text = (length: number, fill = "x") => fill.repeat(length);
 
 Deno.test("OutboundQueue sends in order, one batch at a time", async () => {
   const transport = gatedTransport();
-  const queue = new OutboundQueue({ ...transport, onRoom: () => {}, onFailure: () => assert.fail() });
+  const queue = new OutboundQueue({ ...transport, onRoom: () => {}, onFailure: () => assert.fail(), limits: LIMITS });
   queue.pushReply("1");
   queue.pushOutput("2");
   await transport.sending();
@@ -51,8 +58,7 @@ Deno.test("OutboundQueue tells sources to pause at the high mark and to resume o
     ...transport,
     onRoom: () => rooms++,
     onFailure: () => assert.fail(),
-    outputHighWaterBytes: 1000,
-    outputLowWaterBytes: 100,
+    limits: LIMITS,
   });
   queue.pushOutput(text(600));
   assert.equal(queue.hasRoom, true);
@@ -71,7 +77,12 @@ Deno.test("OutboundQueue tells sources to pause at the high mark and to resume o
 
 Deno.test("OutboundQueue takes replies whatever output is queued and reports their backlog", async () => {
   const transport = gatedTransport();
-  const queue = new OutboundQueue({ ...transport, onRoom: () => {}, onFailure: () => {}, replyHighWaterBytes: 50 });
+  const queue = new OutboundQueue({
+    ...transport,
+    onRoom: () => {},
+    onFailure: () => {},
+    limits: { ...LIMITS, replyHighWaterBytes: 50 },
+  });
   queue.pushOutput(text(10_000_000));
   queue.pushReply(text(51, "r"));
   assert.equal(queue.isReplyBacklogged, true);
@@ -89,7 +100,12 @@ Deno.test("OutboundQueue takes replies whatever output is queued and reports the
 Deno.test("OutboundQueue reports a failing transport once and forgets what is queued", async () => {
   const transport = gatedTransport();
   const failures: unknown[] = [];
-  const queue = new OutboundQueue({ ...transport, onRoom: () => {}, onFailure: (error) => failures.push(error) });
+  const queue = new OutboundQueue({
+    ...transport,
+    onRoom: () => {},
+    onFailure: (error) => failures.push(error),
+    limits: LIMITS,
+  });
   queue.pushReply("1");
   await transport.sending();
   queue.pushReply("2");
@@ -105,7 +121,12 @@ Deno.test("OutboundQueue reports a failing transport once and forgets what is qu
 
 Deno.test("OutboundQueue.close() wakes everyone who waits", async () => {
   const transport = gatedTransport();
-  const queue = new OutboundQueue({ ...transport, onRoom: () => {}, onFailure: () => {}, replyHighWaterBytes: 0 });
+  const queue = new OutboundQueue({
+    ...transport,
+    onRoom: () => {},
+    onFailure: () => {},
+    limits: { ...LIMITS, replyHighWaterBytes: 0 },
+  });
   queue.pushReply("1");
   const waits = Promise.all([queue.drained(), queue.whenReplyRoom()]);
   queue.close();

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { AnswerBudget, SharedAnswers } from "../../src/rpc/answer_budget.ts";
 import { type Claim, type ClaimMode, type Job, type Lane, Scheduler } from "../../src/rpc/scheduler.ts";
 import { Random } from "../support/random.ts";
 
@@ -188,3 +189,60 @@ function conflicts(earlier: ManualJob, later: ManualJob): boolean {
     return other === "exclusive" || mode === "exclusive";
   });
 }
+
+/** A job with a long answer that is made at once and leaves when it is told to. */
+function answering(answers: AnswerBudget, ran: string[], name: string, answerBytes: number, lane: Lane = "ordinary") {
+  const job: Job = { lane, claims: [], bytes: 1, answerBytes, run: () => void ran.push(name) };
+  return { job, leave: () => answers.give(answerBytes) };
+}
+
+Deno.test("Scheduler begins long answers as their bytes come free, in order, and lets all else pass", () => {
+  const answers = new AnswerBudget({ limit: 100, floor: 0, shared: new SharedAnswers(Infinity) });
+  const scheduler = new Scheduler({ ...UNBOUNDED, answers });
+  const ran: string[] = [];
+  const first = answering(answers, ran, "first", 80);
+  const second = answering(answers, ran, "second", 40);
+  for (const { job } of [first, second, answering(answers, ran, "third", 10)]) scheduler.submit(job);
+  assert.deepEqual(ran, ["first"], "third would fit, but second waits before it");
+  scheduler.submit(answering(answers, ran, "short", 0).job);
+  scheduler.submit(answering(answers, ran, "control", 10, "control").job);
+  scheduler.submit(answering(answers, ran, "poll", 10, "waiting").job);
+  assert.deepEqual(ran, ["first", "short", "control", "poll"]);
+  first.leave();
+  assert.deepEqual(ran.slice(4), ["second", "third"]);
+  assert.equal(scheduler.pending, 0);
+});
+
+Deno.test("Scheduler that runs one job at a time lets nothing pass a long answer", () => {
+  const answers = new AnswerBudget({ limit: 100, floor: 0, shared: new SharedAnswers(Infinity) });
+  const scheduler = new Scheduler({ ...UNBOUNDED, maxConcurrent: 1, answers });
+  const ran: string[] = [];
+  const first = answering(answers, ran, "first", 80);
+  for (const { job } of [first, answering(answers, ran, "second", 40), answering(answers, ran, "short", 0)]) {
+    scheduler.submit(job);
+  }
+  assert.deepEqual(ran, ["first"]);
+  first.leave();
+  assert.deepEqual(ran, ["first", "second", "short"]);
+});
+
+Deno.test("Scheduler gives others a turn when many jobs become ready at once, and keeps their order", async () => {
+  let turns = 0;
+  const scheduler = new Scheduler({ ...UNBOUNDED, turn: () => Promise.resolve(void turns++) });
+  const gate = new ManualJob({ files: "exclusive" });
+  scheduler.submit(gate);
+  const ran: number[] = [];
+  for (let number = 0; number < 40; number++) {
+    const run = () => {
+      const end = performance.now() + 0.5;
+      while (performance.now() < end);
+      ran.push(number);
+    };
+    scheduler.submit({ lane: "ordinary", claims: [{ resource: "files", mode: "shared" }], bytes: 1, run });
+  }
+  await gate.finish();
+  assert.ok(ran.length < 40, "not all in one go");
+  await scheduler.whenIdle();
+  assert.deepEqual(ran, Array.from({ length: 40 }, (_, number) => number));
+  assert.ok(turns >= 4, `${turns} turns in 20 ms`);
+});

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
-import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from "../../src/protocol/limits.ts";
-import { parseStrictJson, StrictJsonError } from "../../src/rpc/strict_json.ts";
+import { JSON_LIMITS, MAX_JSON_DEPTH, MAX_JSON_VALUES } from "../../src/protocol/limits.ts";
+import { parseStrictJson as parse, StrictJsonError } from "../../src/rpc/strict_json.ts";
 import { Random } from "../support/random.ts";
+
+const parseStrictJson = (text: string) => parse(text, JSON_LIMITS);
 
 function refuses(text: string, reason: RegExp): void {
   assert.throws(
@@ -96,6 +98,41 @@ Deno.test("parseStrictJson() reads escaped keys right where V8 does not", () => 
     c: "\\",
   });
   refuses('{"a":1,"\\u0061":2}', /duplicate key/);
+});
+
+Deno.test("parseStrictJson() keeps every rule in a long text with escaped keys", () => {
+  const long = "x".repeat(2 * MAX_JSON_VALUES);
+  const text = (rest: string) => `{"pad":"${long}","\\\\":0${rest}}`;
+  const expected = { pad: long, "\\": 0 };
+  assert.deepEqual(parseStrictJson(text("")), expected);
+  assert.deepEqual(parseStrictJson(` ${text(' , "b" :\t[ 1 , -2.5e3, "\\"" ,{ } ] \n')}\r\n`), {
+    ...expected,
+    b: [1, -2500, '"', {}],
+  });
+  const odd = parseStrictJson(text(',"__proto__":{"a":1}')) as object;
+  assert.deepEqual(Object.keys(odd), ["pad", "\\", "__proto__"]);
+  assert.equal(Object.getPrototypeOf(odd), Object.prototype);
+  refuses(text(',"pad":1'), /duplicate key/);
+  refuses(text(',"\\u0061":1,"a":2'), /duplicate key/);
+  refuses(text(',"a":{"b":1,"b":1}'), /duplicate key/);
+  refuses(text(',"a":"\\ud800"'), /surrogate/);
+  refuses(text(',"\\udfff":1'), /surrogate/);
+  refuses(text(`,"a":${"[".repeat(MAX_JSON_DEPTH)}${"]".repeat(MAX_JSON_DEPTH)}`), /nesting/);
+  refuses(text(`,"a":[${"1,".repeat(MAX_JSON_VALUES)}1]`), /more than 262144/);
+  for (
+    const rest of [",", ',"a"', ',"a":', ',"a":1,', ',"a":01', ',"a":tru', ',"a":[1 2]', ',"a":[1,]', ",a:1", ',"a" 1']
+  ) refuses(text(rest), /not valid JSON/);
+  for (const wrong of [`${text("")}x`, text("").slice(0, -1), `${text("")}}`, text(',"a":"\t"')]) {
+    refuses(wrong, /not valid JSON/);
+  }
+});
+
+Deno.test("parseStrictJson() finds the end of strings full of escapes", () => {
+  const value = { a: '\\"'.repeat(300_000), b: "\\".repeat(300_001), c: '"'.repeat(10) };
+  const text = JSON.stringify(value);
+  assert.deepEqual(parseStrictJson(text), value);
+  assert.deepEqual(parseStrictJson(` ${text}`), value);
+  refuses(text.replace('"c":', '"a":'), /duplicate key/);
 });
 
 Deno.test("parseStrictJson() reads generated documents as they were meant", () => {

@@ -1,14 +1,24 @@
+/**
+ * One connection on a memory link, with methods made up for each test.
+ *
+ * More than 300 lines: one suite on one bench.
+ */
+
 import assert from "node:assert/strict";
 import { MAX_WAITING_REQUESTS, OUTPUT_HIGH_WATER_BYTES } from "../../src/protocol/limits.ts";
 import type { EnvironmentInfo } from "../../src/protocol/environment.ts";
 import { createLogger, silentLogger } from "../../src/log.ts";
 import { internalError } from "../../src/errors.ts";
 import { sourceOf } from "../../src/bytes.ts";
-import { StreamedResult } from "../../src/rpc/envelope.ts";
+import { StreamedResult } from "../../src/rpc/encoded_result.ts";
 import type { Link } from "../../src/rpc/link.ts";
 import type { Claim, ClaimMode, Lane } from "../../src/rpc/scheduler.ts";
-import { MethodTable } from "../../src/rpc/method_table.ts";
-import { type CallContext, Connection, type Outlet, type SessionResources } from "../../src/server/connection.ts";
+import { decodeParams } from "../../src/protocol/decode_params.ts";
+import { InitializeParams } from "../../src/protocol/handshake.ts";
+import { LateMethods } from "../../src/server/late_methods.ts";
+import { MethodTable } from "../../src/server/method_table.ts";
+import { Connection } from "../../src/server/connection.ts";
+import type { CallContext, Outlet, SessionResources } from "../../src/server/call_context.ts";
 import { SessionRegistry } from "../../src/server/sessions.ts";
 import { MemoryLink } from "../../src/transport/memory_link.ts";
 import { ManualClock } from "../support/manual_clock.ts";
@@ -38,6 +48,7 @@ type Context = CallContext<FakeResources>;
 interface TestMethod {
   lane?: Lane;
   claims?: readonly Claim[];
+  answerBytes?: number;
   run: ((params: Record<string, unknown>, context: Context) => unknown) | null;
 }
 
@@ -54,7 +65,11 @@ class Bench {
   readonly #received: any[] = [];
   #wake: () => void = () => {};
 
-  constructor(methods: Record<string, TestMethod> = {}, wrapLink: (link: Link) => Link = (link) => link) {
+  constructor(
+    methods: Record<string, TestMethod> = {},
+    wrapLink: (link: Link) => Link = (link) => link,
+    loading: Promise<void> = Promise.resolve(),
+  ) {
     this.sessions = new SessionRegistry({
       clock: this.clock,
       log: silentLogger(),
@@ -62,15 +77,22 @@ class Bench {
       createResources: () => this.resources,
       endResources: () => Promise.resolve(),
     });
-    const table = new MethodTable<Context>();
-    for (const [name, { lane = "ordinary", claims = [], run }] of Object.entries(methods)) {
+    const table = new MethodTable<Context, FakeResources>();
+    for (const [name, { lane = "ordinary", claims = [], answerBytes = 0, run }] of Object.entries(methods)) {
       const params = {
         safeParse: (value: unknown) =>
           value === "bad"
             ? { success: false as const, error: { issues: [{ path: ["x"], message: "x is bad", code: "custom" }] } }
             : { success: true as const, data: (value ?? {}) as Record<string, unknown> },
       };
-      table.bind({ name, family: "exec", params, lane: () => lane, claims: () => claims }, run);
+      table.bind({
+        name,
+        family: "exec",
+        params,
+        lane: () => lane,
+        claims: () => claims,
+        answerBytes: () => answerBytes,
+      }, run);
     }
     const [server, client] = MemoryLink.pair();
     this.client = client;
@@ -79,10 +101,16 @@ class Bench {
       log: createLogger({ level: "debug", format: "json", write: (line) => this.logLines.push(line) }),
       clock: this.clock,
       sessions: this.sessions,
-      methods: table,
+      methods: new LateMethods(async () => {
+        await loading;
+        return {
+          prepare: (method, params) => table.prepare(method, params),
+          decodeInitialize: (params) => decodeParams(InitializeParams, params),
+        };
+      }),
       environmentInfo: INFO,
       concurrentRequests: null,
-      onReady: () => {},
+      onGreeted: () => {},
       answersAfterEnd: false,
     });
     this.ended = this.connection.run();
@@ -100,6 +128,11 @@ class Bench {
   async next(): Promise<any> {
     while (this.#received.length === 0) await new Promise<void>((resolve) => this.#wake = resolve);
     return this.#received.shift();
+  }
+
+  /** What has come and was not asked for by `next()`. */
+  get unread(): readonly unknown[] {
+    return this.#received;
   }
 
   async call(id: number, method: string, params?: unknown): Promise<unknown> {
@@ -163,7 +196,7 @@ Deno.test("Connection sends what a call leaves for after its answer behind that 
     start: {
       run: async (_params, context) => {
         await Promise.resolve();
-        context.afterReply(() => context.outlet.notify("process/started", {}));
+        context.afterReply(() => context.outlet.notify("process/started", { processId: "p" }));
         return { ok: true };
       },
     },
@@ -171,7 +204,7 @@ Deno.test("Connection sends what a call leaves for after its answer behind that 
   await bench.send({ id: 1, method: "start" });
   assert.deepEqual([await bench.next(), await bench.next()], [
     { id: 1, result: { ok: true } },
-    { method: "process/started", params: {} },
+    { method: "process/started", params: { processId: "p" } },
   ]);
 });
 
@@ -242,7 +275,7 @@ Deno.test("Connection stops reading when too many requests are in flight, and go
   }
 });
 
-Deno.test("Connection holds back who must wait for a streamed answer until that has left", async () => {
+Deno.test("Connection holds back requests that must wait for a streamed answer until it has left", async () => {
   const order: string[] = [];
   const done = Promise.withResolvers<void>();
   const source = sourceOf([Uint8Array.of(1, 2, 3)]);
@@ -344,13 +377,141 @@ Deno.test("Connection leaves its session to the next one while its link still li
   await settled();
   assert.equal(bench.resources.outlet, null);
 
-  bench.sessions.resume(result.sessionId, { probe: () => {} });
+  bench.sessions.resume(result.sessionId, { isLeaving: false, probe: () => {}, displace: () => {} });
   bench.resources.setOutlet(outlet);
   gone.resolve();
   await bench.ended;
   bench.clock.advance(30_000);
   assert.equal(bench.resources.outlet, outlet, "the next connection's");
   assert.equal(bench.sessions.size, 1);
+});
+
+Deno.test("Connection that is displaced is told, answers nothing more and lets nothing through to its session", async () => {
+  const gate = Promise.withResolvers<object>();
+  const begun: string[] = [];
+  const line: Claim[] = [{ resource: "one", mode: "exclusive" }];
+  let signal: AbortSignal | null = null;
+  const bench = await new Bench({
+    slow: {
+      claims: line,
+      run: (_, context) => {
+        begun.push("slow");
+        signal = context.signal;
+        return gate.promise;
+      },
+    },
+    next: { claims: line, run: () => void begun.push("next") },
+  }).ready();
+  while (bench.resources.outlet === null) await Promise.resolve();
+  const { outlet } = bench.resources;
+  await bench.send({ id: 1, method: "slow" }, { id: 2, method: "next" });
+  await settled();
+
+  const late = bench.client.send(['{"id":3,"method":"next"}']);
+  bench.connection.displace();
+  assert.equal(bench.resources.outlet, null, "when displace() returns");
+  assert.equal(signal!.aborted, true);
+  outlet.notify("process/started", { processId: "p" });
+  gate.resolve({});
+  await late;
+  const message = "session has been resumed by another connection";
+  assert.deepEqual(await bench.next(), { id: -1, error: { code: -32600, message } });
+  await bench.ended;
+  await settled();
+  assert.deepEqual(bench.unread, []);
+  assert.deepEqual(begun, ["slow"]);
+});
+
+Deno.test("Connection answers what was asked before its peer said goodbye, but does not hold on to its session", async () => {
+  const never = new Promise<object>(() => {});
+  const gate = Promise.withResolvers<object>();
+  for (const isStuck of [false, true]) {
+    let sayGoodbye: () => void | Promise<void> = () => {};
+    const bench = new Bench(
+      { slow: { run: () => isStuck ? never : gate.promise }, poll: { lane: "waiting", run: () => never } },
+      (link) => ({
+        receive: (receiver, onEnd, onPeerClosing) => {
+          sayGoodbye = onPeerClosing!;
+          return link.receive(receiver, onEnd);
+        },
+        send: (messages) => link.send(messages),
+        probe: (withinMs) => link.probe(withinMs),
+        close: () => link.close(),
+      }),
+    );
+    await bench.send({ id: 0, method: "initialize", params: { clientName: "t" } }, { method: "initialized" });
+    const { sessionId } = (await bench.next()).result;
+    while (bench.resources.outlet === null) await Promise.resolve();
+    await bench.send({ id: 1, method: "slow" }, { id: 2, method: "poll" });
+    await settled();
+    const parting = sayGoodbye();
+    assert.equal(bench.resources.outlet, null, "output is kept for the next connection");
+    if (isStuck) {
+      bench.sessions.resume(sessionId, { isLeaving: false, probe: () => {}, displace: () => {} });
+      await parting;
+      assert.deepEqual(bench.unread, []);
+    } else {
+      gate.resolve({ done: true });
+      await parting;
+      assert.deepEqual(await bench.next(), { id: 1, result: { done: true } });
+    }
+    assert.equal(bench.clock.pending, 0, "nobody waits for the poll");
+    bench.client.close();
+    await bench.ended;
+  }
+});
+
+Deno.test("Connection ends with a fault of ours when a message cannot be handled, and says no more than that", async () => {
+  const farewells: unknown[] = [];
+  const bench = await new Bench({}, (link) => ({
+    receive: (receiver) => link.receive(receiver),
+    send: (messages) => link.send(messages),
+    probe: (withinMs) => link.probe(withinMs),
+    close: (farewell) => {
+      farewells.push(farewell);
+      link.close();
+    },
+  })).ready();
+  bench.logLines.push = (line) => {
+    if (line.includes("malformed")) throw new Error("no space left for the log");
+    return 0;
+  };
+  await bench.send("{");
+  assert.deepEqual(await bench.ended, { type: "closedByUs" });
+  assert.deepEqual(farewells, [{ cause: "fault", reason: "internal error" }]);
+  assert.equal(bench.sessions.size, 1);
+});
+
+Deno.test("Connection closes all it owns though one of it fails, and what is asked for afterwards", async () => {
+  const closed: string[] = [];
+  const own = (context: Context, name: string) =>
+    context.owned(Symbol(name), () => ({
+      close: () => {
+        closed.push(name);
+        if (name === "first") throw new Error("stuck");
+      },
+    }));
+  const gate = Promise.withResolvers<void>();
+  const bench = await new Bench({
+    open: {
+      run: (_, context) => {
+        own(context, "first");
+        own(context, "second");
+        return {};
+      },
+    },
+    slow: { run: (_, context) => gate.promise.then(() => own(context, "late")) },
+  }).ready();
+  await bench.call(1, "open");
+  await bench.send({ id: 2, method: "slow" });
+  await settled();
+  bench.client.close();
+  await bench.ended;
+  assert.deepEqual(closed, ["first", "second"]);
+  assert.match(bench.logLines.join(""), /stuck/);
+  gate.resolve();
+  await settled();
+  assert.ok(closed.includes("late"));
 });
 
 Deno.test("Connection survives hundreds of generated conversations without losing or inventing an answer", async () => {
@@ -417,3 +578,86 @@ async function converse(random: Random, label: string): Promise<void> {
   client.close();
   await bench.ended;
 }
+
+Deno.test("Connection lets requests that wait for each other give back what they took for their answers", async () => {
+  // Both have been given bytes; the first then waits for the second, which waits for more bytes.
+  const second = Promise.withResolvers<void>();
+  const scene = new Bench({
+    first: {
+      answerBytes: 10 << 20,
+      run: async (_params, context) => {
+        context.withdraw();
+        await second.promise;
+        await context.promise(10 << 20);
+        return "first";
+      },
+    },
+    second: {
+      answerBytes: 1 << 20,
+      run: async (_params, context) => {
+        await context.promise(15 << 20);
+        second.resolve();
+        return "second";
+      },
+    },
+  });
+  await scene.ready();
+  await scene.send({ id: 1, method: "first" }, { id: 2, method: "second" });
+  assert.deepEqual([(await scene.next()).result, (await scene.next()).result], ["second", "first"]);
+});
+
+Deno.test("a client is greeted while methods are being loaded, and what it asks then is answered in order", async () => {
+  const loading = Promise.withResolvers<void>();
+  const ran: unknown[] = [];
+  const bench = new Bench(
+    { a: { run: ({ n }) => (ran.push(n), { n }) } },
+    (link) => link,
+    loading.promise,
+  );
+  await bench.ready();
+  const sent = bench.send(
+    { id: 1, method: "a", params: { n: 1 } },
+    { id: 2, method: "none" },
+    { id: 3, method: "initialize", params: { clientName: "again" } },
+    { id: 4, method: "a", params: { n: 2 } },
+  );
+  assert.deepEqual([ran, bench.unread], [[], []]);
+  loading.resolve();
+  await sent;
+  assert.deepEqual(await bench.next(), { id: 1, result: { n: 1 } });
+  assert.equal((await bench.next()).error.code, -32601);
+  assert.match((await bench.next()).error.message, /initialize may only be sent once/);
+  assert.deepEqual(await bench.next(), { id: 4, result: { n: 2 } });
+});
+
+Deno.test("an initialize that does not decode is refused in the schema's words, once methods are loaded", async () => {
+  const loading = Promise.withResolvers<void>();
+  const bench = new Bench({}, (link) => link, loading.promise);
+  const answer = bench.call(1, "initialize", { clientName: "t", takeover: 1 });
+  loading.resolve();
+  assert.deepEqual(await answer, {
+    id: 1,
+    error: { code: -32602, message: "takeover: Invalid input: expected boolean, received number" },
+  });
+  assert.ok((await bench.call(2, "initialize", { clientName: "t" }) as { result: object }).result);
+});
+
+Deno.test("a request that waits for methods is forgotten with its connection", async () => {
+  const loading = Promise.withResolvers<void>();
+  let hasRun = false;
+  const bench = new Bench({ a: { run: () => hasRun = true } }, (link) => link, loading.promise);
+  await bench.ready();
+  bench.send({ id: 1, method: "a" });
+  bench.connection.close();
+  loading.resolve();
+  await bench.ended;
+  assert.equal(hasRun, false);
+});
+
+Deno.test("methods that cannot be loaded end the connection, and the log says why", async () => {
+  const bench = new Bench({}, (link) => link, Promise.reject(new Error("no such module")));
+  await bench.ready();
+  bench.send({ id: 1, method: "a" });
+  await bench.ended;
+  assert.match(bench.logLines.join(""), /cannot handle a message.*no such module/);
+});

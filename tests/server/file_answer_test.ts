@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { ByteSource } from "../../src/bytes.ts";
+import { LARGE_READ_BYTES } from "../../src/fs/limits.ts";
 import type { RequestId } from "../../src/rpc/envelope.ts";
 import { StreamedMessage } from "../../src/rpc/streamed_message.ts";
 import { FileAnswer } from "../../src/server/methods/file_answer.ts";
@@ -18,10 +19,14 @@ class FakeSource implements ByteSource {
 function open() {
   const gone = new AbortController();
   const place = { isTaken: false };
-  const answer = new FileAnswer(() => {
-    place.isTaken = true;
-    return Promise.resolve(() => void (place.isTaken = false));
-  }, gone.signal);
+  const answer = new FileAnswer({
+    takePlace: () => {
+      place.isTaken = true;
+      return Promise.resolve(() => void (place.isTaken = false));
+    },
+    promise: () => {},
+    signal: gone.signal,
+  });
   return { answer, place, gone };
 }
 
@@ -45,7 +50,7 @@ Deno.test("FileAnswer is a text for small content, in whatever pieces it came, a
 
 Deno.test("FileAnswer lends its place until the content has left, or will not", async () => {
   const left = open();
-  await left.answer.makeRoom();
+  await left.answer.makeRoom(LARGE_READ_BYTES);
   const source = new FakeSource();
   left.answer.take(source);
   const result = left.answer.result();
@@ -55,12 +60,12 @@ Deno.test("FileAnswer lends its place until the content has left, or will not", 
   if ("done" in result) await result.done;
 
   const failed = open();
-  await failed.answer.makeRoom();
+  await failed.answer.makeRoom(LARGE_READ_BYTES);
   failed.answer.giveUp();
   assert.equal(failed.place.isTaken, false);
 
   const turnedOutSmall = open();
-  await turnedOutSmall.answer.makeRoom();
+  await turnedOutSmall.answer.makeRoom(LARGE_READ_BYTES);
   turnedOutSmall.answer.add(new Uint8Array(3));
   turnedOutSmall.answer.result();
   assert.equal(turnedOutSmall.place.isTaken, false);
@@ -69,7 +74,7 @@ Deno.test("FileAnswer lends its place until the content has left, or will not", 
 Deno.test("FileAnswer closes its content when the connection ends, before or after the answer is made", async () => {
   for (const isBefore of [true, false]) {
     const { answer, place, gone } = open();
-    await answer.makeRoom();
+    await answer.makeRoom(LARGE_READ_BYTES);
     const source = new FakeSource();
     answer.take(source);
     if (isBefore) gone.abort();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { afterInitialize, afterNotification, type GateState, refusal } from "../../src/server/gate.ts";
+import { afterInitialize, afterNotification, gateRefusal, type GateState } from "../../src/server/gate.ts";
 
-Deno.test("refusal() names what is missing, in the reference's words", () => {
+Deno.test("gateRefusal() names what is missing, in the reference's words", () => {
   const table: [GateState, string, string, string | null][] = [
     ["new", "initialize", "", null],
     ["greeted", "initialize", "", "initialize may only be sent once per connection"],
@@ -11,7 +11,7 @@ Deno.test("refusal() names what is missing, in the reference's words", () => {
     ["ready", "process/read", "exec", null],
     ["new", "fs/readFile", "filesystem", "client must call initialize before using filesystem methods"],
   ];
-  for (const [state, method, family, text] of table) assert.equal(refusal(state, method, family), text);
+  for (const [state, method, family, text] of table) assert.equal(gateRefusal(state, method, family), text);
 });
 
 Deno.test("afterNotification() takes only initialized, and only after initialize", () => {

@@ -4,13 +4,14 @@ import { silentLogger } from "../../src/log.ts";
 import { type SessionHolder, SessionRegistry } from "../../src/server/sessions.ts";
 import { ManualClock } from "../support/manual_clock.ts";
 
-function setUp(options: { detachedTtlMs?: number; endResources?: () => Promise<void> } = {}) {
+function setUp(options: { detachedTtlMs?: number; maxDetachTtlMs?: number; endResources?: () => Promise<void> } = {}) {
   const clock = new ManualClock();
   const ended: [string, string][] = [];
   const registry = new SessionRegistry<{ name: string }>({
     clock,
     log: silentLogger(),
     detachedTtlMs: options.detachedTtlMs ?? 30_000,
+    ...(options.maxDetachTtlMs === undefined ? {} : { maxDetachTtlMs: options.maxDetachTtlMs }),
     createResources: (name) => ({ name }),
     endResources: (resources, reason) => {
       ended.push([resources.name, reason]);
@@ -22,8 +23,13 @@ function setUp(options: { detachedTtlMs?: number; endResources?: () => Promise<v
 
 class Holder implements SessionHolder {
   probes = 0;
+  displacements = 0;
+  isLeaving = false;
   probe(): void {
     this.probes++;
+  }
+  displace(): void {
+    this.displacements++;
   }
 }
 
@@ -47,6 +53,36 @@ Deno.test("SessionRegistry refuses to resume an attached session, leaves its hol
   assert.equal(owner.probes, 1);
   registry.detach(session, owner);
   assert.equal(registry.resume(session.id, new Holder()).resources, session.resources);
+});
+
+Deno.test("SessionRegistry gives an attached session to the connection that takes it over, and the last one keeps it", () => {
+  const { clock, registry, ended } = setUp();
+  const [first, second, third] = [new Holder(), new Holder(), new Holder()];
+  const session = registry.open(first);
+  registry.resume(session.id, second, { takeover: true });
+  registry.resume(session.id, third, { takeover: true });
+  for (const loser of [first, second]) {
+    assert.deepEqual([loser.displacements, loser.probes], [1, 0]);
+    registry.detach(session, loser);
+  }
+  clock.advance(60_000);
+  assert.deepEqual(ended, [], "the end of a loser's connection is no longer the session's");
+  assert.throws(() => registry.resume(session.id, first), { kind: "sessionAttached" });
+  registry.detach(session, third);
+  registry.resume(session.id, first, { takeover: true });
+  assert.equal(third.displacements, 0, "it had let go by itself");
+  clock.advance(60_000);
+  assert.deepEqual(ended, []);
+  assert.throws(() => registry.resume("no such", first, { takeover: true }), unknown("no such"));
+});
+
+Deno.test("SessionRegistry gives away the session of a connection that is only there for its last answers", () => {
+  const { registry } = setUp();
+  const [leaving, next] = [new Holder(), new Holder()];
+  const session = registry.open(leaving);
+  leaving.isLeaving = true;
+  assert.equal(registry.resume(session.id, next).resources, session.resources);
+  assert.deepEqual([leaving.displacements, leaving.probes], [1, 0]);
 });
 
 Deno.test("SessionRegistry destroys a session its time after detaching, not a moment before", () => {
@@ -114,4 +150,46 @@ Deno.test("SessionRegistry.endAll() waits for all ends, also those under way, an
   assert.equal(isOver, false);
   gates[1]!.resolve();
   await over;
+});
+
+Deno.test("SessionRegistry.end() resolves when nothing is left, also for who asks while the session is being ended", async () => {
+  const left = Promise.withResolvers<void>();
+  const { registry, ended } = setUp({ endResources: () => left.promise });
+  const session = registry.open(new Holder());
+  const order: string[] = [];
+  const first = registry.end(session).then(() => order.push("first"));
+  const second = registry.end(session).then(() => order.push("second"));
+  await new Promise((resolve) => setTimeout(resolve));
+  order.push("nothing is left");
+  left.resolve();
+  await Promise.all([first, second]);
+  assert.deepEqual(order, ["nothing is left", "first", "second"]);
+  assert.deepEqual(ended, [[session.id, "sessionEnded"]]);
+  await registry.end(session);
+});
+
+Deno.test("SessionRegistry lets a client choose how long its session waits, up to the maximum", () => {
+  const { clock, registry, ended } = setUp({ detachedTtlMs: 100, maxDetachTtlMs: 1000 });
+  const waits = [undefined, 0, 5, 1000, 5000].map((detachTtlMs) =>
+    registry.open(new Holder(), detachTtlMs === undefined ? {} : { detachTtlMs }).detachTtlMs
+  );
+  assert.deepEqual(waits, [100, 0, 5, 1000, 1000]);
+
+  const holder = new Holder();
+  const session = registry.open(holder, { detachTtlMs: 700 });
+  registry.detach(session, holder);
+  clock.advance(699);
+  const next = new Holder();
+  assert.equal(registry.resume(session.id, next).detachTtlMs, 700, "it stays as it was");
+  registry.detach(session, next);
+  assert.equal(registry.resume(session.id, holder, { detachTtlMs: 10 }).detachTtlMs, 10);
+  registry.detach(session, holder);
+  clock.advance(10);
+  assert.deepEqual(ended, [[session.id, "sessionExpired"]]);
+});
+
+Deno.test("SessionRegistry with a default above its maximum keeps to the default", () => {
+  const { registry } = setUp({ detachedTtlMs: 100, maxDetachTtlMs: 50 });
+  assert.equal(registry.open(new Holder()).detachTtlMs, 100);
+  assert.equal(registry.open(new Holder(), { detachTtlMs: 75 }).detachTtlMs, 75);
 });

@@ -1,3 +1,9 @@
+/**
+ * Which tokens are let in, and in which words others are refused.
+ *
+ * More than 300 lines: tables of tokens.
+ */
+
 import assert from "node:assert/strict";
 import {
   AUTH_REFUSAL,
@@ -265,7 +271,7 @@ Deno.test("no algorithm but HS256 passes, whatever the header claims", async () 
   for (const [name, token] of tokens) assert.equal(await jwtVerdict(token), AUTH_REFUSAL.invalidJwt, name);
 });
 
-Deno.test("tokens that are no compact JWS are refused, of whatever size", async () => {
+Deno.test("tokens that are not compact JWS are refused, of whatever size", async () => {
   const token = await sign({ exp: NOW_SECONDS + 60 });
   const [header, payload, signature] = token.split(".") as [string, string, string];
   const flipped = (signature[0] === "A" ? "B" : "A") + signature.slice(1);

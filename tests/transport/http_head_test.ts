@@ -1,9 +1,15 @@
+/**
+ * What is a request head, what is none, and what each is answered.
+ *
+ * More than 300 lines: tables of request heads.
+ */
+
 import assert from "node:assert/strict";
 import {
   type HeadResult,
   listEntries,
-  MAX_HEAD_BYTES,
   MAX_HEADER_FIELDS,
+  MAX_REQUEST_HEAD_BYTES,
   parseHead,
   type RequestHead,
 } from "../../src/transport/http_head.ts";
@@ -211,13 +217,13 @@ Deno.test("parseHead() refuses what the grammar forbids, saying why", () => {
 
 Deno.test("parseHead() bounds the head, however its bytes are spread", () => {
   const exact = (length: number) => withLines(`X: ${"x".repeat(length - withLines("X: ").length)}`);
-  assert.equal(headOf(exact(MAX_HEAD_BYTES)).headBytes, MAX_HEAD_BYTES);
-  const tooLong = { type: "malformed", status: 431, reason: `request head exceeds ${MAX_HEAD_BYTES} bytes` };
-  assert.deepEqual(parse(exact(MAX_HEAD_BYTES + 1)), tooLong);
-  assert.deepEqual(parse("x".repeat(MAX_HEAD_BYTES - 1)), { type: "incomplete" });
-  assert.deepEqual(parse("x".repeat(MAX_HEAD_BYTES)), tooLong);
+  assert.equal(headOf(exact(MAX_REQUEST_HEAD_BYTES)).headBytes, MAX_REQUEST_HEAD_BYTES);
+  const tooLong = { type: "malformed", status: 431, reason: `request head exceeds ${MAX_REQUEST_HEAD_BYTES} bytes` };
+  assert.deepEqual(parse(exact(MAX_REQUEST_HEAD_BYTES + 1)), tooLong);
+  assert.deepEqual(parse("x".repeat(MAX_REQUEST_HEAD_BYTES - 1)), { type: "incomplete" });
+  assert.deepEqual(parse("x".repeat(MAX_REQUEST_HEAD_BYTES)), tooLong);
   assert.deepEqual(parseHead(new Uint8Array(64 * 1024 * 1024).fill(0x78)), tooLong);
-  assert.equal(headOf(withLines() + "y".repeat(10 * MAX_HEAD_BYTES)).headBytes, withLines().length);
+  assert.equal(headOf(withLines() + "y".repeat(10 * MAX_REQUEST_HEAD_BYTES)).headBytes, withLines().length);
 
   const fields = (count: number) => withLines(...Array.from({ length: count - 1 }, () => "X: y"));
   assert.equal(headOf(fields(MAX_HEADER_FIELDS)).headers.get("x")?.length, MAX_HEADER_FIELDS - 1);

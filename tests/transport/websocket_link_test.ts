@@ -1,10 +1,16 @@
+/**
+ * A websocket link over an in-memory stream: what it takes, sends, refuses and bounds.
+ *
+ * More than 300 lines: one suite on one bench.
+ */
+
 import assert from "node:assert/strict";
 import { sourceOf } from "../../src/bytes.ts";
 import { systemClock } from "../../src/clock.ts";
 import { MAX_FRAME_BYTES } from "../../src/protocol/limits.ts";
 import type { InboundMessage, LinkEnd } from "../../src/rpc/link.ts";
 import { StreamedMessage } from "../../src/rpc/streamed_message.ts";
-import { OPCODE } from "../../src/transport/websocket_frames.ts";
+import { encodeFrame, OPCODE } from "../../src/transport/websocket_frames.ts";
 import { type ByteStream, WebSocketLink } from "../../src/transport/websocket_link.ts";
 import { ManualClock } from "../support/manual_clock.ts";
 import { clientFrame, type FrameOptions } from "../support/raw_websocket.ts";
@@ -20,8 +26,11 @@ class FakePeer {
   isClosed = false;
   /** Set: writes wait until it resolves. */
   writeGate: Promise<void> | null = null;
+  /** The memory behind each read. */
+  readonly readBuffers: number[] = [];
   readonly stream: ByteStream = {
     read: async (into) => {
+      this.readBuffers.push(into.buffer.byteLength);
       while (this.#incoming.length === 0) {
         if (this.isClosed) throw new Error("closed");
         await new Promise<void>((resolve) => this.#wakeReader = resolve);
@@ -80,6 +89,10 @@ function collect(link: WebSocketLink): { messages: InboundMessage[]; end: Promis
   return { messages, end: link.receive((message) => void messages.push(message)) };
 }
 
+function closeFrame(code: number, reason: string): number[] {
+  return [0x88, 2 + bytes(reason).length, code >> 8, code & 0xff, ...bytes(reason)];
+}
+
 /** Lets every promise that can settle do so. */
 const settle = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
 
@@ -125,6 +138,19 @@ Deno.test("WebSocketLink delivers a frame far larger than its buffer, and small 
   assert.equal(messages[10], "small 9");
 });
 
+Deno.test("WebSocketLink holds a kibibyte for an idle peer, and more only when messages need it", async () => {
+  const { peer, link } = open();
+  const { messages, end } = collect(link);
+  peer.frame(OPCODE.text, bytes("hello"));
+  await settle();
+  assert.deepEqual([messages.length, peer.readBuffers], [1, [1024, 1024]]);
+  peer.frame(OPCODE.text, bytes("x".repeat(2000)));
+  await settle();
+  assert.deepEqual([messages.length, peer.readBuffers.at(-1)], [2, 8192]);
+  peer.push(null);
+  await end;
+});
+
 Deno.test("WebSocketLink tells invalid UTF-8 in a binary message and ends on it in a text message", async () => {
   const { peer, link } = open();
   const { messages, end } = collect(link);
@@ -133,30 +159,40 @@ Deno.test("WebSocketLink tells invalid UTF-8 in a binary message and ends on it 
   peer.frame(OPCODE.text, Uint8Array.of(0xff));
   peer.frame(OPCODE.text, bytes("never"));
   peer.push(null);
-  assert.deepEqual(await end, { type: "violation", reason: "text frame is not valid UTF-8" });
+  assert.deepEqual(await end, { type: "violation", reason: "text frame is not valid UTF-8", closeCode: 1007 });
   assert.deepEqual(messages, [null, "fine"]);
 });
 
 Deno.test("WebSocketLink ends on a broken sequence of fragments and on a message beyond the limit", async () => {
   const part = new Uint8Array(MAX_FRAME_BYTES);
-  const table: [string, (peer: FakePeer) => void][] = [
-    ["continuation without a message", (peer) => peer.frame(OPCODE.continuation, bytes("x"))],
-    ["new message inside a fragmented one", (peer) => {
+  const table: [string, number, (peer: FakePeer) => void][] = [
+    ["continuation without a message", 1002, (peer) => peer.frame(OPCODE.continuation, bytes("x"))],
+    ["new message inside a fragmented one", 1002, (peer) => {
       peer.frame(OPCODE.text, bytes("x"), { isFinal: false });
       peer.frame(OPCODE.text, bytes("x"));
     }],
-    ["message exceeds the limit of 67108864 bytes", (peer) => {
+    ["frame of 16777217 bytes exceeds the limit of 16777216", 1009, (peer) => {
+      peer.frame(OPCODE.text, bytes("the beginning"), { claimedLength: MAX_FRAME_BYTES + 1 });
+    }],
+    ["client frame is not masked", 1002, (peer) => peer.frame(OPCODE.text, bytes("x"), { isMasked: false })],
+    ["close frame has no code that may be sent", 1002, (peer) => peer.frame(OPCODE.close, Uint8Array.of(3))],
+    ["close frame has no code that may be sent", 1002, (peer) => peer.frame(OPCODE.close, Uint8Array.of(0x03, 0xed))],
+    ["reason of a close frame is not valid UTF-8", 1007, (peer) => {
+      peer.frame(OPCODE.close, Uint8Array.of(0x03, 0xe8, 0xff));
+    }],
+    ["message exceeds the limit of 67108864 bytes", 1009, (peer) => {
       peer.frame(OPCODE.binary, part, { isFinal: false });
       for (let i = 0; i < 4; i++) peer.frame(OPCODE.continuation, part, { isFinal: false });
     }],
   ];
-  for (const [reason, act] of table) {
+  for (const [reason, closeCode, act] of table) {
     const { peer, link } = open();
     const { messages, end } = collect(link);
     act(peer);
     peer.push(null);
-    assert.deepEqual(await end, { type: "violation", reason });
+    assert.deepEqual(await end, { type: "violation", reason, closeCode });
     assert.deepEqual(messages, []);
+    assert.deepEqual(peer.written, closeFrame(closeCode, reason));
     assert.equal(peer.isClosed, true);
   }
 });
@@ -217,6 +253,27 @@ Deno.test("WebSocketLink sends a message in parts as one frame, long or short", 
   assert.deepEqual(peer.written.slice(17 + expected), [0x81, 1, 100]);
   peer.push(null);
   await end;
+});
+
+Deno.test("WebSocketLink sends long texts whole through short buffers, whatever characters meet their ends", async () => {
+  const { peer, link } = open();
+  const long = [
+    "a".repeat(400_001),
+    "\u00e9".repeat(300_000),
+    `x${"\u{1F600}".repeat(200_000)}`,
+    "\u20ac".repeat(1_500_001),
+  ];
+  await link.send(["before", ...long, ["p".repeat(300_000), "q", "r".repeat(500_000)], "after"]);
+  const expected = ["before", ...long, `${"p".repeat(300_000)}q${"r".repeat(500_000)}`, "after"];
+  const sent = Uint8Array.from(peer.written);
+  let at = 0;
+  for (const text of expected) {
+    const payload = new TextEncoder().encode(text);
+    const frame = encodeFrame(OPCODE.text, payload);
+    assert.ok(sent.subarray(at, at + frame.length).toBase64() === frame.toBase64(), `${payload.length} bytes`);
+    at += frame.length;
+  }
+  assert.equal(at, sent.length);
 });
 
 Deno.test("WebSocketLink sends a streamed message as one frame between others, whatever its length", async () => {
@@ -299,6 +356,85 @@ Deno.test("WebSocketLink.probe() drops a peer that does not answer and keeps one
   assert.deepEqual(await deadRun.end, { type: "silent", silentMs: 5000 });
 });
 
+Deno.test("WebSocketLink.probe() drops a silent peer in time however often it is asked, and can look again", async () => {
+  const { peer, clock, link } = open({ pingIntervalMs: 1e9 });
+  const { end } = collect(link);
+  link.probe(5000);
+  await settle();
+  peer.frame(OPCODE.pong, new Uint8Array(0));
+  await settle();
+  for (let i = 0; i < 5; i++) {
+    clock.advance(1000);
+    await settle();
+    link.probe(5000);
+  }
+  assert.equal(peer.isClosed, false, "it has answered the first look");
+  for (let i = 0; i < 4; i++) {
+    clock.advance(1000);
+    await settle();
+    link.probe(5000);
+  }
+  assert.equal(peer.isClosed, false);
+  clock.advance(1000);
+  assert.deepEqual(await end, { type: "silent", silentMs: 5000 });
+  assert.equal(clock.pending, 0);
+});
+
+Deno.test("WebSocketLink.probe() keeps a peer that takes a long message slowly and drops one that takes nothing of it", async () => {
+  for (const isTaking of [true, false]) {
+    const { peer, clock, link } = open({ pingIntervalMs: 1e9 });
+    const { end } = collect(link);
+    let gate = Promise.withResolvers<void>();
+    peer.writeGate = gate.promise;
+    const sent = link.send(["z".repeat(1_000_000)]);
+    sent.catch(() => {/* Fails where the peer is dropped. */});
+    link.probe(5000);
+    clock.advance(2500);
+    if (isTaking) {
+      const next = Promise.withResolvers<void>();
+      peer.writeGate = next.promise;
+      gate.resolve();
+      gate = next;
+      await settle();
+    }
+    clock.advance(2500);
+    assert.equal(peer.isClosed, !isTaking);
+    peer.writeGate = null;
+    gate.resolve();
+    peer.push(null);
+    await end;
+  }
+});
+
+Deno.test("WebSocketLink.probe() finds out about a peer that is gone while the receiver is busy, by what does not arrive", async () => {
+  const table: { name: string; arrives: number; isKept: boolean }[] = [
+    { name: "nothing has arrived", arrives: 0, isKept: false },
+    { name: "the second ping has arrived, what followed it has not yet", arrives: 4, isKept: true },
+    { name: "all has arrived", arrives: Infinity, isKept: true },
+  ];
+  for (const { name, arrives, isKept } of table) {
+    const { peer, clock, link } = open({ pingIntervalMs: 1e9 });
+    peer.stream.unacknowledgedBytes = () => Math.max(0, peer.written.length - arrives);
+    const gate = Promise.withResolvers<void>();
+    const end = link.receive(() => gate.promise);
+    peer.frame(OPCODE.text, bytes("busy"));
+    await settle();
+    link.probe(5000);
+    await settle();
+    clock.advance(2500);
+    await settle();
+    assert.deepEqual(peer.written, [0x89, 0, 0x89, 0]);
+    await link.send(["output"]);
+    clock.advance(2500);
+    assert.equal(peer.isClosed, !isKept, name);
+    if (isKept) {
+      gate.resolve();
+      peer.push(null);
+    }
+    assert.equal((await end).type, isKept ? "peerClosed" : "silent");
+  }
+});
+
 Deno.test("WebSocketLink ends even when its peer vanishes while the receiver is busy", async () => {
   const { peer, clock, link } = open();
   const end = link.receive(() => new Promise(() => {}));
@@ -316,6 +452,113 @@ Deno.test("WebSocketLink echoes a close frame and ends", async () => {
   peer.push(null);
   assert.deepEqual(await end, { type: "peerClosed" });
   assert.deepEqual(peer.written, [0x88, 2, 0x03, 0xe8]);
+});
+
+Deno.test("WebSocketLink echoes a close frame behind what was asked before it, and takes nothing that follows", async () => {
+  const { peer, link } = open();
+  const answered = Promise.withResolvers<void>();
+  const messages: InboundMessage[] = [];
+  const order: string[] = [];
+  const end = link.receive(
+    (message) => void messages.push(message),
+    () => order.push("end"),
+    () => {
+      order.push("closing");
+      return answered.promise;
+    },
+  );
+  const frames = [
+    clientFrame(OPCODE.text, bytes("question")),
+    clientFrame(OPCODE.close, Uint8Array.of(0x03, 0xe8)),
+    clientFrame(OPCODE.text, bytes("too late")),
+  ];
+  peer.push(Uint8Array.from(frames.flatMap((frame) => [...frame])));
+  await settle();
+  assert.deepEqual([messages, order, peer.written], [["question"], ["closing"], []]);
+  await link.send(["answer"]);
+  answered.resolve();
+  peer.push(null);
+  assert.deepEqual(await end, { type: "peerClosed" });
+  assert.deepEqual(order, ["closing", "end"]);
+  assert.deepEqual(peer.written, [0x81, 6, ...bytes("answer"), 0x88, 2, 0x03, 0xe8]);
+  assert.deepEqual(messages, ["question"]);
+});
+
+Deno.test("WebSocketLink.close() says why behind all that was sent, and cuts a long reason between characters", async () => {
+  const reason = "é".repeat(100);
+  for (const [cause, code] of [["violation", 1008], ["fault", 1011]] as const) {
+    const { peer, link } = open();
+    const { end } = collect(link);
+    const gate = Promise.withResolvers<void>();
+    peer.writeGate = gate.promise;
+    const long = "z".repeat(600_000);
+    const sent = link.send(["a", long, "b"]);
+    link.close({ cause, reason });
+    await assert.rejects(link.send(["late"]), /closed/);
+    gate.resolve();
+    await sent;
+    await settle();
+    assert.equal(peer.isWriteClosed, true);
+    const last = closeFrame(code, "é".repeat(61));
+    assert.deepEqual(peer.written.slice(-3 - last.length), [0x81, 1, 98, ...last]);
+    peer.push(null);
+    await end;
+  }
+});
+
+Deno.test("WebSocketLink says nothing behind a frame that it could not finish", async () => {
+  const { peer, link } = open();
+  const { end } = collect(link);
+  const source = sourceOf([new Uint8Array(300_000)]);
+  let pieces = 0;
+  const failing = {
+    ...source,
+    length: source.length,
+    heldBytes: 0,
+    next: () => pieces++ === 0 ? source.next() : Promise.reject(new Error("disk")),
+  };
+  const sent = link.send([new StreamedMessage("<", failing, ">")]);
+  link.close({ cause: "violation", reason: "never seen" });
+  await assert.rejects(sent, /disk/);
+  await settle();
+  assert.deepEqual(peer.written.slice(0, 2), [0x81, 127]);
+  assert.ok(!new TextDecoder().decode(Uint8Array.from(peer.written)).includes("never seen"));
+  assert.equal(peer.isWriteClosed, true);
+  peer.push(null);
+  await end;
+});
+
+Deno.test("WebSocketLink reads on while a peer that was shown out still sends, for a bounded time and number of bytes", async () => {
+  const oversized = (peer: FakePeer) =>
+    peer.frame(OPCODE.text, new Uint8Array(0), { claimedLength: MAX_FRAME_BYTES + 1 });
+  {
+    const { peer, clock, link } = open();
+    const { end } = collect(link);
+    oversized(peer);
+    await settle();
+    for (let second = 1; second < 10; second++) {
+      peer.push(new Uint8Array(100));
+      await settle();
+      clock.advance(1000);
+      assert.equal(peer.isClosed, false, `after ${second} s`);
+    }
+    peer.push(new Uint8Array(100));
+    await settle();
+    clock.advance(1000);
+    assert.equal(peer.isClosed, true, "after 10 s");
+    assert.equal((await end).type, "violation");
+    assert.equal(clock.pending, 0);
+  }
+  {
+    const { peer, link } = open();
+    const { end } = collect(link);
+    oversized(peer);
+    const part = new Uint8Array(64 * 1024 * 1024);
+    for (let i = 0; i < 6; i++) peer.push(part);
+    assert.equal((await end).type, "violation");
+    assert.equal(peer.isClosed, true);
+    assert.ok(peer.unread > part.length && peer.unread < 2.5 * part.length, String(peer.unread));
+  }
 });
 
 Deno.test("WebSocketLink.close() lets what was sent leave and gives up on a peer that does not close", async () => {

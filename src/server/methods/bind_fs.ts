@@ -2,8 +2,9 @@
 
 import type { HostFacts } from "../../environment/info.ts";
 import { METHODS } from "../../protocol/methods.ts";
-import { type Handler, lazily, type MethodRow, type MethodTable } from "../../rpc/method_table.ts";
-import type { CallContext } from "../connection.ts";
+import type { RunnableRow } from "../../protocol/method_row.ts";
+import { lazily, type MethodHandler, type MethodTable } from "../method_table.ts";
+import type { CallContext } from "../call_context.ts";
 import type { SessionState } from "../session_state.ts";
 import type { createDiscoveryMethods } from "./discovery.ts";
 import type { FsMethods, FsMethodsOptions } from "./fs.ts";
@@ -19,7 +20,10 @@ export function bindFsMethods(
 ): () => Promise<unknown> {
   let loading: Promise<FsMethods> | null = null;
   const load = () => loading ??= import("./fs.ts").then(({ createFsMethods }) => createFsMethods(options));
-  const bind = <Params>(row: MethodRow<Params>, pick: (methods: FsMethods) => Handler<Params, Context>): void => {
+  const bind = <Params, Result>(
+    row: RunnableRow<Params, unknown, Result>,
+    pick: (methods: FsMethods) => MethodHandler<Params, Context, NoInfer<Result>>,
+  ): void => {
     table.bind(row, lazily(async () => pick(await load())));
   };
 
@@ -37,11 +41,13 @@ export function bindFsMethods(
   bind(METHODS.fsCanonicalize, (methods) => methods.canonicalize);
   bind(METHODS.fsCreateDirectory, (methods) => methods.createDirectory);
   bind(METHODS.fsReadDirectory, (methods) => methods.readDirectory);
+  bind(METHODS.fsList, (methods) => methods.list);
   bind(METHODS.fsWalk, (methods) => methods.walk);
   bind(METHODS.fsRemove, (methods) => methods.remove);
   bind(METHODS.fsCopy, (methods) => methods.copy);
   bind(METHODS.fsRename, (methods) => methods.rename);
   bind(METHODS.fsChmod, (methods) => methods.chmod);
+  bind(METHODS.fsSetTimes, (methods) => methods.setTimes);
   bind(METHODS.fsSymlink, (methods) => methods.symlink);
   bind(METHODS.fsOpen, (methods) => methods.open);
   bind(METHODS.fsReadBlock, (methods) => methods.readBlock);

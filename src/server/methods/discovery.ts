@@ -1,16 +1,20 @@
 /** `environmentConfig/read` and capability discovery: the host's facts and the asked-for file system, put together. */
 
 import { internalError } from "../../errors.ts";
-import { discoverCapabilities } from "../../environment/capabilities_v2.ts";
-import { discoverCapabilityRoots } from "../../environment/capability_roots.ts";
-import { findCodexHome, readEnvironmentConfig, SYSTEM_CONFIG_DIRECTORY } from "../../environment/config_layers.ts";
+import { discoverCapabilities } from "../../environment/discovery/capabilities_v2.ts";
+import { discoverCapabilityRoots } from "../../environment/discovery/capability_roots.ts";
+import {
+  findCodexHome,
+  readEnvironmentConfig,
+  SYSTEM_CONFIG_DIRECTORY,
+} from "../../environment/discovery/config_layers.ts";
 import { homeOf, type HostFacts } from "../../environment/info.ts";
 import type { FileSystem } from "../../fs/file_system.ts";
 import type { CapabilitiesDiscoverParams, CapabilityRootsDiscoverParams } from "../../protocol/capability_discovery.ts";
 import type { EnvironmentConfigReadParams } from "../../protocol/environment_config.ts";
-import type { CallContext } from "../connection.ts";
+import type { CallContext } from "../call_context.ts";
 
-type Context = Pick<CallContext<unknown>, "owned" | "outlet" | "signal">;
+type Context = Pick<CallContext<unknown>, "owned" | "outlet" | "signal" | "promise" | "withdraw">;
 
 export function createDiscoveryMethods(host: HostFacts, filesFor: (sandbox: unknown, context: Context) => FileSystem) {
   const place = () => {

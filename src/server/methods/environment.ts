@@ -2,7 +2,7 @@
 
 import type { EnvironmentInfo, EnvironmentStatus, SandboxReport } from "../../protocol/environment.ts";
 import { METHODS } from "../../protocol/methods.ts";
-import type { MethodTable } from "../../rpc/method_table.ts";
+import type { MethodTable } from "../method_table.ts";
 import type { Sandboxing } from "../sandboxing.ts";
 
 export interface EnvironmentMethodsOptions {

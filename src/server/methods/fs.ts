@@ -1,25 +1,28 @@
 /** `fs/*`: wire parameters to the file system, and its answers to wire results. Loaded with the first such request. */
 
 import type { Clock } from "../../clock.ts";
-import { deferredFileSystem } from "../../fs/deferred.ts";
+import { deferredFileSystem } from "../../fs/confined/deferred.ts";
+import { ConfinedReader } from "../../fs/confined/confined_reader.ts";
 import { createDirectFileSystem } from "../../fs/direct.ts";
 import type { FileSystem } from "../../fs/file_system.ts";
 import { FileHandles } from "../../fs/file_handles.ts";
-import { Inotify } from "../../fs/inotify.ts";
+import { Inotify } from "../../fs/watch/inotify.ts";
 import { createIoContext } from "../../fs/io_context.ts";
 import { MAX_LARGE_READS } from "../../fs/limits.ts";
-import { Places } from "../../fs/places.ts";
-import { Watches } from "../../fs/watch.ts";
-import { MissingWatch } from "../../fs/watch_missing.ts";
-import { sharedReactor } from "../../os/reactor.ts";
+import { watchUnavailable } from "../../fs/portable/refusals.ts";
+import { Places } from "../../fs/confined/places.ts";
+import { Watches } from "../../fs/watch/connection_watches.ts";
+import { MissingWatch } from "../../fs/watch/watch_missing.ts";
+import { whyNoLibc } from "../../os/libc_access.ts";
+import { sharedReactor } from "../../os/loop/reactor.ts";
 import { toFileUri } from "../../path_uri.ts";
 import type * as fs from "../../protocol/fs.ts";
-import { contentResult, type EncodedResult, type StreamedResult } from "../../rpc/envelope.ts";
-import type { CallContext, Outlet, Owned } from "../connection.ts";
+import { contentResult, type EncodedResult, type StreamedResult } from "../../rpc/encoded_result.ts";
+import type { CallContext, Outlet, Owned } from "../call_context.ts";
 import type { Sandboxing } from "../sandboxing.ts";
 import { FileAnswer } from "./file_answer.ts";
 
-type Context = Pick<CallContext<unknown>, "owned" | "outlet" | "signal">;
+type Context = Pick<CallContext<unknown>, "owned" | "outlet" | "signal" | "promise" | "withdraw">;
 
 /** The file handles and watches of one connection. */
 class ConnectionFiles implements Owned {
@@ -66,17 +69,19 @@ interface Machine {
 
 const DONE = {};
 
-export type FsMethods = ReturnType<typeof createFsMethods>;
+export type FsMethods = Awaited<ReturnType<typeof createFsMethods>>;
 
 export interface FsMethodsOptions {
   readonly clock: Clock;
   readonly sandboxing: () => Promise<Sandboxing>;
 }
 
-export function createFsMethods({ clock, sandboxing }: FsMethodsOptions) {
+export async function createFsMethods({ clock, sandboxing }: FsMethodsOptions) {
   const io = createIoContext(clock);
   const machine: Machine = { io, inotify: new Inotify(sharedReactor) };
-  const direct = createDirectFileSystem(io);
+  const reason = whyNoLibc();
+  const direct = reason === null ? createDirectFileSystem(io) : await loadPortable({ reason, clock });
+  const ownFiles = { direct, reader: new ConfinedReader(io) };
 
   const own = ({ owned, outlet }: Context): ConnectionFiles => {
     return owned(CONNECTION_FILES, () => new ConnectionFiles(outlet, machine));
@@ -87,7 +92,7 @@ export function createFsMethods({ clock, sandboxing }: FsMethodsOptions) {
     const owner = own(context);
     return deferredFileSystem(async () => {
       owner.sandboxing ??= await sandboxing();
-      return await owner.sandboxing.files(sandbox, owner, direct);
+      return await owner.sandboxing.files(sandbox, owner, ownFiles);
     });
   };
 
@@ -96,13 +101,21 @@ export function createFsMethods({ clock, sandboxing }: FsMethodsOptions) {
     /** Makes the first request as quick as the next: loads the C library's file functions and uses the most frequent. */
     warmUp: async (): Promise<void> => {
       const ordinary = { followSymlinks: true, offset: 0, length: null };
-      await direct.readFile({ path: "/proc/self/comm", ...ordinary }, () => {});
+      if (reason === null) await direct.readFile({ path: "/proc/self/comm", ...ordinary }, () => {});
       await direct.getMetadata({ path: "/", followSymlinks: true, fields: [] });
     },
     readFile: async (params: fs.FsReadFileParams, context: Context): Promise<EncodedResult | StreamedResult> => {
-      const answer = new FileAnswer(() => own(context).largeReads.take(), context.signal);
+      const answer = new FileAnswer({
+        takePlace: () => {
+          // Otherwise a request that has a place could wait for bytes behind others that wait for places.
+          context.withdraw();
+          return own(context).largeReads.take();
+        },
+        promise: (bytes) => context.promise(bytes),
+        signal: context.signal,
+      });
       try {
-        await filesFor(params.sandbox, context).readFile(params, answer.add, context.signal, answer);
+        await filesFor(params.sandbox, context).readFile(requestOf(params), answer.add, context.signal, answer);
       } catch (error) {
         answer.giveUp();
         throw error;
@@ -110,17 +123,17 @@ export function createFsMethods({ clock, sandboxing }: FsMethodsOptions) {
       return answer.result();
     },
     writeFile: async (params: fs.FsWriteFileParams, context: Context) => {
-      await filesFor(params.sandbox, context).writeFile(params);
+      await filesFor(params.sandbox, context).writeFile(requestOf(params));
       return DONE;
     },
     getMetadata: (params: fs.FsGetMetadataParams, context: Context): Promise<fs.FsGetMetadataResult> => {
-      return filesFor(params.sandbox, context).getMetadata(params, context.signal);
+      return filesFor(params.sandbox, context).getMetadata(requestOf(params), context.signal);
     },
     canonicalize: async (params: fs.FsCanonicalizeParams, context: Context): Promise<fs.FsCanonicalizeResult> => {
       return { path: toFileUri(await filesFor(params.sandbox, context).canonicalize(params.path)) };
     },
     createDirectory: async (params: fs.FsCreateDirectoryParams, context: Context) => {
-      await filesFor(params.sandbox, context).createDirectory(params);
+      await filesFor(params.sandbox, context).createDirectory(requestOf(params));
       return DONE;
     },
     readDirectory: async (
@@ -129,34 +142,41 @@ export function createFsMethods({ clock, sandboxing }: FsMethodsOptions) {
     ): Promise<fs.FsReadDirectoryResult> => {
       return { entries: await filesFor(params.sandbox, context).readDirectory(params.path, context.signal) };
     },
+    list: async (params: fs.FsListParams, context: Context): Promise<fs.FsListResult> => {
+      return { entries: await filesFor(params.sandbox, context).list(params.path, context.signal) };
+    },
     walk: (params: fs.FsWalkParams, context: Context): Promise<fs.FsWalkResult> => {
-      return filesFor(params.sandbox, context).walk(params, context.signal);
+      return filesFor(params.sandbox, context).walk(requestOf(params), context.signal);
     },
     remove: async (params: fs.FsRemoveParams, context: Context) => {
-      await filesFor(params.sandbox, context).remove(params, context.signal);
+      await filesFor(params.sandbox, context).remove(requestOf(params), context.signal);
       return DONE;
     },
     copy: async (params: fs.FsCopyParams, context: Context) => {
-      await filesFor(params.sandbox, context).copy(params, context.signal);
+      await filesFor(params.sandbox, context).copy(requestOf(params), context.signal);
       return DONE;
     },
     rename: async (params: fs.FsRenameParams, context: Context) => {
-      await filesFor(params.sandbox, context).rename(params);
+      await filesFor(params.sandbox, context).rename(requestOf(params));
       return DONE;
     },
     chmod: async (params: fs.FsChmodParams, context: Context) => {
-      await filesFor(params.sandbox, context).chmod(params);
+      await filesFor(params.sandbox, context).chmod(requestOf(params));
+      return DONE;
+    },
+    setTimes: async (params: fs.FsSetTimesParams, context: Context) => {
+      await filesFor(params.sandbox, context).setTimes(requestOf(params));
       return DONE;
     },
     symlink: async (params: fs.FsSymlinkParams, context: Context) => {
-      await filesFor(params.sandbox, context).symlink(params);
+      await filesFor(params.sandbox, context).symlink(requestOf(params));
       return DONE;
     },
 
     open: async (params: fs.FsOpenParams, context: Context): Promise<fs.FsOpenResult> => {
       const { handleId } = params;
       const files = filesFor(params.sandbox, context);
-      await own(context).handles.open(handleId, () => files.open(params));
+      await own(context).handles.open(handleId, () => files.open(requestOf(params)));
       return { handleId };
     },
     readBlock: async (params: fs.FsReadBlockParams, context: Context): Promise<EncodedResult | StreamedResult> => {
@@ -173,9 +193,11 @@ export function createFsMethods({ clock, sandboxing }: FsMethodsOptions) {
     },
 
     watchMissing: (params: fs.FsWatchMissingParams, context: Context): fs.FsWatchMissingResult => {
-      return { watching: own(context).missing.watch(params) };
+      // The protocol's own way to say that the client has to look by itself.
+      return { watching: reason === null && own(context).missing.watch(params) };
     },
     watch: async (params: fs.FsWatchParams, context: Context) => {
+      if (reason !== null) throw watchUnavailable(reason);
       const owner = own(context);
       if (params.sandbox === undefined || params.sandbox === null) await owner.watches.watch(params);
       else {
@@ -190,4 +212,16 @@ export function createFsMethods({ clock, sandboxing }: FsMethodsOptions) {
       return DONE;
     },
   };
+}
+
+/** What the file system is asked: the sandbox object has decided which one that is, and goes no further. */
+function requestOf<Params extends { readonly sandbox?: unknown }>(params: Params): Omit<Params, "sandbox"> {
+  if (params.sandbox === undefined || params.sandbox === null) return params;
+  const { sandbox: _, ...request } = params;
+  return request;
+}
+
+async function loadPortable(options: { readonly reason: string; readonly clock: Clock }): Promise<FileSystem> {
+  const { createPortableFileSystem } = await import("../../fs/portable/portable.ts");
+  return createPortableFileSystem(options);
 }

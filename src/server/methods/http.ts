@@ -4,9 +4,13 @@ import type { Clock } from "../../clock.ts";
 import { HttpRequests } from "../../http/http_requests.ts";
 import type { BodyDelta } from "../../http/body_streams.ts";
 import type { HttpRequestParams } from "../../protocol/http.ts";
-import { contentResult, type EncodedResult, escapeToAscii, type StreamedResult } from "../../rpc/envelope.ts";
+import { sourceOf } from "../../bytes.ts";
+import { MAX_BUFFERED_BYTES_OF_ALL, MAX_BUFFERED_BYTES_PER_CONNECTION, SHORT_BODY_BYTES } from "../../http/limits.ts";
+import { sharedPacer } from "../../os/loop/pacer.ts";
+import { AnswerBudget, SharedAnswers } from "../../rpc/answer_budget.ts";
+import { contentResult, type EncodedResult, escapeToAscii, StreamedResult } from "../../rpc/encoded_result.ts";
 import type { AsciiParts } from "../../rpc/link.ts";
-import type { CallContext, Owned } from "../connection.ts";
+import type { CallContext, Owned } from "../call_context.ts";
 import type { SessionState } from "../session_state.ts";
 
 type Context = CallContext<SessionState>;
@@ -14,12 +18,16 @@ type Context = CallContext<SessionState>;
 /** The requests of one connection. They end with its signal. */
 class ConnectionRequests implements Owned {
   readonly requests: HttpRequests;
+  readonly #bodies: AnswerBudget;
 
-  constructor({ outlet, signal, resources }: Context, clock: Clock) {
+  constructor({ outlet, signal, resources }: Context, { clock, shared }: { clock: Clock; shared: SharedAnswers }) {
+    this.#bodies = new AnswerBudget({ limit: MAX_BUFFERED_BYTES_PER_CONNECTION, floor: SHORT_BODY_BYTES, shared });
     this.requests = new HttpRequests({
       env: resources.settings.serverEnv,
       signal,
       clock,
+      bodies: this.#bodies,
+      turn: () => sharedPacer().turn(),
       sink: {
         delta: (delta) => outlet.output(encodeDelta(delta)),
         get hasRoom() {
@@ -34,18 +42,26 @@ class ConnectionRequests implements Owned {
   }
 
   /** The connection's signal has ended them already. */
-  close(): void {}
+  close(): void {
+    this.#bodies.close();
+  }
 }
+
+const NO_BYTES = new Uint8Array(0);
 
 const CONNECTION_REQUESTS = Symbol("connection requests");
 
 export function createHttpRequest(clock: Clock) {
+  const shared = new SharedAnswers(MAX_BUFFERED_BYTES_OF_ALL);
   return async (params: HttpRequestParams, context: Context): Promise<EncodedResult | StreamedResult> => {
-    const { requests } = context.owned(CONNECTION_REQUESTS, () => new ConnectionRequests(context, clock));
-    const { status, headers, body, startStream } = await requests.request(params);
+    const { requests } = context.owned(CONNECTION_REQUESTS, () => new ConnectionRequests(context, { clock, shared }));
+    const makeRoom = (answerBytes: number) => context.promise(answerBytes);
+    const { status, headers, body, startStream } = await requests.request(params, makeRoom);
     context.afterReply(startStream);
     const head = escapeToAscii(JSON.stringify(headers.map(({ name, value }) => ({ name, value }))));
-    return contentResult(`{"status":${status},"headers":${head},"bodyBase64":"`, body, '"}');
+    const before = `{"status":${status},"headers":${head},"bodyBase64":"`;
+    const [only = NO_BYTES] = body;
+    return body.length <= 1 ? contentResult(before, only, '"}') : new StreamedResult(before, sourceOf(body), '"}');
   };
 }
 

@@ -1,83 +1,131 @@
 /** `process/*`: wire parameters to the session's processes, and their answers to wire results. No policy. */
 
 import { invalidRequest } from "../../errors.ts";
-import { childEnv } from "../../launch/child_env.ts";
-import { type LogFields, shortened } from "../../log.ts";
-import { toFileUri } from "../../path_uri.ts";
-import type { SpawnRequest } from "../../process/backend.ts";
-import type { ProcessInfo, ProcessStatus } from "../../process/process_views.ts";
+import { whyNoLibc } from "../../os/libc_access.ts";
+import type { ManagedProcess } from "../../process/session/managed_process.ts";
+import type { ProcessStatus, ReadOutcome } from "../../process/session/process_views.ts";
+import { outputAnswerBytes } from "../../protocol/answer_sizes.ts";
+import { SHORT_LIST_BYTES } from "../../protocol/limits.ts";
 import { METHODS } from "../../protocol/methods.ts";
 import type {
-  ProcessListEntry,
   ProcessListResult,
   ProcessReadResult,
   ProcessSnapshotResult,
-  ProcessStartRequest,
-  ProcessStartResult,
   ProcessTerminateResult,
   ProcessWaitResult,
   ProcessWriteResult,
   WriteStatus,
 } from "../../protocol/process.ts";
-import type { MethodTable } from "../../rpc/method_table.ts";
-import type { CallContext, Outlet } from "../connection.ts";
+import type { ProcessRef } from "../../protocol/process_ref.ts";
+import { EncodedResult, escapeToAscii } from "../../rpc/encoded_result.ts";
+import { attachmentsOf } from "../attachments.ts";
+import type { MethodTable } from "../method_table.ts";
+import type { CallContext, Outlet } from "../call_context.ts";
+import { detailedResult, type ListPage, listPage, listResult } from "../process_listing.ts";
 import { detailFields } from "../process_outlet.ts";
 import type { SessionState } from "../session_state.ts";
+import { startProcess } from "./start_assembly.ts";
 
 type Context = CallContext<SessionState>;
 
-export function bindProcessMethods(table: MethodTable<Context>): void {
-  table.bind(METHODS.processStart, start);
+export interface ProcessMethodsOptions {
+  /** How much output of one process an answer can hold. */
+  readonly retainedOutputBytes: number;
+}
 
-  table.bind(METHODS.processRead, ({ processId, afterSeq, maxBytes, waitMs }, { resources, signal, outlet }) => {
-    const outcome = resources.managerOf(processId).read(processId, {
-      afterSeq: afterSeq ?? 0,
-      maxBytes: maxBytes ?? null,
-      waitMs: waitMs ?? 0,
-      signal,
-    });
-    const answer = ({ chunks, ...status }: Awaited<typeof outcome>): ProcessReadResult => ({
-      chunks: chunks.map(({ seq, stream, bytes }) => ({ seq, stream, chunk: bytes.toBase64() })),
-      nextSeq: status.nextSeq,
-      ...exitFields(outlet, status),
-    });
-    return outcome instanceof Promise ? outcome.then(answer) : answer(outcome);
+export function bindProcessMethods(
+  table: MethodTable<Context, SessionState>,
+  { retainedOutputBytes }: ProcessMethodsOptions,
+): void {
+  table.bind(METHODS.processStart, startProcess);
+
+  const readRow: typeof METHODS.processRead = {
+    ...METHODS.processRead,
+    answerBytes: ({ maxBytes }) => outputAnswerBytes(Math.min(maxBytes ?? Infinity, retainedOutputBytes)),
+  };
+  table.bind(readRow, (params, context) => {
+    const { afterSeq, maxBytes, waitMs } = params;
+    const { resources, signal, outlet } = context;
+    const answer = (outcome: ReadOutcome): ReadAnswer => {
+      const rest = {
+        nextSeq: outcome.nextSeq,
+        ...exitFields(outlet, outcome),
+        ...(outlet.wants.has("outputGap") ? outcome.gap : {}),
+      };
+      // Most polls find nothing, and what is short is sent soonest as one text.
+      return outcome.chunks.length === 0 ? { chunks: [], ...rest } : encodeRead(outcome.chunks, rest);
+    };
+    const failed = failedStart(params, context);
+    if (failed !== null) return answer({ ...failed, chunks: [], gap: { firstSeq: null, droppedBytes: 0 } });
+    const target = resources.getProcess(params);
+    if (resources.owns(target)) target.acknowledgeCursor(afterSeq ?? 0);
+    const read = (forMs: number) =>
+      target.read({ afterSeq: afterSeq ?? 0, maxBytes: maxBytes ?? null, waitMs: forMs, signal });
+    const answerWhenRoom = (outcome: ReadOutcome): ReadAnswer | Promise<ReadAnswer> => {
+      const room = context.promise(answerBytesOf(outcome));
+      // Read again once there is room: what was found would take as much memory while it waits.
+      return room === undefined ? answer(outcome) : room.then(() => read(0)).then(answer);
+    };
+    const outcome = read(waitMs ?? 0);
+    return outcome instanceof Promise ? outcome.then(answerWhenRoom) : answerWhenRoom(outcome);
   });
 
-  table.bind(METHODS.processWrite, ({ processId, chunk, writeId }, { resources, signal }) => {
-    return inStatus(resources.managerOf(processId).write(processId, chunk, { writeId: writeId ?? null, signal }));
-  });
-
-  table.bind(METHODS.processCloseStdin, ({ processId }, { resources, signal }) => {
-    return inStatus(resources.managerOf(processId).closeStdin(processId, signal));
-  });
-
-  table.bind(METHODS.processSignal, ({ processId, signal }, { resources }) => {
-    resources.managerOf(processId).signal(processId, signal);
+  table.bind(METHODS.processAck, (params, { resources }) => {
+    const target = resources.getProcess(params);
+    if (!resources.owns(target)) {
+      throw invalidRequest(`process ${target.uid} belongs to another session, and only that acknowledges its output`);
+    }
+    target.acknowledge(params.seq);
     return {};
   });
 
-  table.bind(METHODS.processTerminate, ({ processId, mode }, { resources }): ProcessTerminateResult => {
-    return { running: resources.managerOf(processId).terminate(processId, mode) };
+  table.bind(METHODS.processWrite, (params, context) => {
+    const { chunk, writeId = null } = params;
+    const { signal } = context;
+    return inStatus(findToChange(params, context)?.write(chunk, { writeId, signal }) ?? "unknownProcess");
   });
 
-  table.bind(METHODS.processResize, ({ processId, rows, cols }, { resources }) => {
-    resources.managerOf(processId).resize(processId, { rows, cols });
+  table.bind(METHODS.processCloseStdin, (params, context) => {
+    return inStatus(findToChange(params, context)?.closeStdin(context.signal) ?? "unknownProcess");
+  });
+
+  table.bind(METHODS.processSignal, (params, context) => {
+    findToChange(params, context)?.signal(params.signal, params.target);
     return {};
   });
 
-  table.bind(METHODS.processWait, async ({ processId, timeoutMs, until }, context): Promise<ProcessWaitResult> => {
+  table.bind(METHODS.processTerminate, (params, context): ProcessTerminateResult | Promise<ProcessTerminateResult> => {
+    const { mode, tree } = params;
+    const target = findToChange(params, context);
+    if (!tree) return { running: target?.terminate(mode) ?? false };
+    const reason = whyNoLibc();
+    if (reason !== null) throw invalidRequest(`Cannot find the descendants of a process: ${reason}`);
+    return target?.terminateTree(mode) ?? { running: false, endedCount: 0, survivorPids: [] };
+  });
+
+  table.bind(METHODS.processResize, (params, context) => {
+    const target = findToChange(params, context) ?? context.resources.getProcess(params);
+    const by = params.uid === undefined ? context.outlet : attachmentsOf(context).partyFor(params.uid);
+    target.resize({ rows: params.rows, cols: params.cols }, by);
+    return {};
+  });
+
+  table.bind(METHODS.processWait, async (params, context): Promise<ProcessWaitResult> => {
     const { resources, outlet, signal } = context;
-    const outcome = await resources.managerOf(processId).wait(processId, {
-      until,
-      timeoutMs: timeoutMs ?? null,
-      signal,
-    });
+    const { until, timeoutMs = null } = params;
+    const failed = failedStart(params, context);
+    const outcome = failed === null
+      ? await resources.getProcess(params).wait({ until, timeoutMs, signal })
+      : { ...failed, timedOut: false };
     return { ...exitFields(outlet, outcome), timedOut: outcome.timedOut, nextSeq: outcome.nextSeq };
   });
 
-  table.bind(METHODS.processSnapshot, ({ processId }, { resources }): ProcessSnapshotResult => {
-    const { stdout, stderr, terminal, truncated, exit, nextSeq } = resources.managerOf(processId).snapshot(processId);
+  const snapshotRow: typeof METHODS.processSnapshot = {
+    ...METHODS.processSnapshot,
+    answerBytes: () => outputAnswerBytes(retainedOutputBytes),
+  };
+  table.bind(snapshotRow, (params, { resources }): ProcessSnapshotResult => {
+    const { stdout, stderr, terminal, truncated, exit, nextSeq } = resources.getProcess(params).snapshot();
     return {
       stdout: stdout.toBase64(),
       stderr: stderr.toBase64(),
@@ -89,92 +137,62 @@ export function bindProcessMethods(table: MethodTable<Context>): void {
     };
   });
 
-  table.bind(METHODS.processList, (_params, { resources }): ProcessListResult => ({
-    processes: [
-      ...resources.processes.list().map((info) => listEntry(info, { kept: false })),
-      ...resources.kept.list().map((info) => listEntry(info, { kept: true })),
-    ],
-  }));
-}
-
-async function start(params: ProcessStartRequest, context: Context): Promise<ProcessStartResult> {
-  context.label({ process: params.processId, ...metadataFields(params.metadata) });
-  // Never run without the proxy a client relies on to watch over the network.
-  if (params.networkProxy !== null) throw invalidRequest("this server has no network proxy to launch processes with");
-  const { processes, settings, shells } = context.resources;
-  const { arg0, io, sandbox, enforceManagedNetwork, shellSnapshot: snapshot } = params;
-  const isSandboxed = sandbox !== null;
-  const sandboxing = isSandboxed ? await settings.sandboxing() : null;
-  const withCommand = (command: { argv: readonly string[]; env: Readonly<Record<string, string>> }): SpawnRequest => {
-    const request = { ...command, arg0, cwd: params.cwd.native, io };
-    const confinement = sandboxing?.confineCommand(sandbox, { ...request, enforceManagedNetwork }) ?? null;
-    return confinement === null ? request : { ...request, confinement };
-  };
-  const env = params.kind === "prepared" ? params.env : childEnv(params, settings.serverEnv);
-  const request = withCommand({ argv: params.argv, env });
-  const confinement = [sandbox, enforceManagedNetwork];
-  const started = await processes.start({
-    processId: params.processId,
-    kind: params.kind,
-    request,
-    // What is prepared starts exactly as it is given.
-    ...(snapshot === null || params.kind === "prepared"
-      ? {}
-      : { substitute: () => shells.substitute({ snapshot, request, withCommand, confinement }) }),
-    isSandboxed,
-    timeoutMs: params.timeoutMs,
-    idleTimeoutMs: params.idleTimeoutMs,
-    keepOnSessionEnd: params.keepOnSessionEnd ?? settings.keepOnSessionEnd,
-    log: context.log,
+  table.bind(METHODS.processList, (params, context): ProcessListResult | Promise<ProcessListResult> => {
+    const { resources, outlet } = context;
+    const page = () => listPage(params, resources);
+    const result = (found: ListPage) =>
+      params?.details === true ? detailedResult(found, outlet, resources.settings.backend) : listResult(found, outlet);
+    const first = page();
+    const room = first.bytes <= SHORT_LIST_BYTES ? undefined : context.promise(first.bytes);
+    return room === undefined ? result(first) : room.then(() => result(page()));
   });
-  context.afterReply(() => started.release());
-  return { processId: started.processId, sandboxType: isSandboxed ? SANDBOX_TYPE : "none" };
 }
 
-/** What the client calls the work a process is for; it chooses the text, so the log takes a bounded part of it. */
-function metadataFields(metadata: ProcessStartRequest["metadata"]): LogFields {
-  if (metadata === null) return {};
-  const { threadId, toolCallId } = metadata;
-  return {
-    thread: threadId ?? undefined,
-    toolCall: toolCallId == null ? undefined : shortened(toolCallId, MAX_LOGGED_TOOL_CALL_CHARS),
-  };
+/** The process, for requests that change something. Who is attached to it in order to look on is refused. */
+function findToChange(ref: ProcessRef, context: Context): ManagedProcess | null {
+  if (ref.uid !== undefined) attachmentsOf(context).requireControl(ref.uid);
+  return context.resources.findProcess(ref);
 }
 
-/** Ids of tool calls have some thirty characters. */
-const MAX_LOGGED_TOOL_CALL_CHARS = 128;
+/** What to say of an id whose start failed: only to clients that asked, since others expect it to be unknown. */
+function failedStart({ processId }: ProcessRef, { resources, outlet }: Context): ProcessStatus | null {
+  if (processId === undefined || !outlet.wants.has("processFailure")) return null;
+  return resources.processes.failedStart(processId);
+}
 
-/** Told for every sandbox object, also for one that confines nothing, as the reference does. */
-const SANDBOX_TYPE = Deno.build.os === "darwin" ? "macosSeatbelt" : "linuxSeccomp";
+type ReadAnswer = ProcessReadResult | EncodedResult;
 
-function listEntry(info: ProcessInfo, { kept }: { kept: boolean }): ProcessListEntry {
-  const { processId, pid, argv, cwd, tty, ageMs, exit, closed, nextSeq } = info;
-  return {
-    processId,
-    pid,
-    argv,
-    cwd: toFileUri(cwd),
-    tty,
-    ageMs,
-    exited: exit !== null,
-    exitCode: exit?.exitCode ?? null,
-    closed,
-    nextSeq,
-    kept,
-  };
+/** A `ProcessReadResult` with output. Base64 needs no escaping, and is not copied into one long text. */
+function encodeRead(chunks: ReadOutcome["chunks"], rest: Omit<ProcessReadResult, "chunks">): EncodedResult {
+  const parts: string[] = [];
+  for (const { seq, stream, bytes } of chunks) {
+    const before = parts.length === 0 ? "" : '"},';
+    parts.push(`${before}{"seq":${seq},"stream":"${stream}","chunk":"`, bytes.toBase64());
+  }
+  const after = `],${escapeToAscii(JSON.stringify(rest)).slice(1)}`;
+  return new EncodedResult('{"chunks":[', parts, `"}${after}`);
+}
+
+/** What a chunk takes in an answer besides its bytes: names, number, stream. */
+const CHUNK_BYTES = 64;
+
+function answerBytesOf({ chunks }: ReadOutcome): number {
+  let bytes = 0;
+  for (const chunk of chunks) bytes += chunk.bytes.length;
+  return Math.ceil(bytes * 4 / 3) + chunks.length * CHUNK_BYTES;
 }
 
 function inStatus(status: WriteStatus | Promise<WriteStatus>): ProcessWriteResult | Promise<ProcessWriteResult> {
   return status instanceof Promise ? status.then((settled) => ({ status: settled })) : { status };
 }
 
-/** What `process/read` and `process/wait` both say of the present. `failure` is part of the shape and never set. */
-function exitFields(outlet: Outlet, { exit, closed, networkDenials }: ProcessStatus) {
+/** What `process/read` and `process/wait` both say of the present. */
+function exitFields(outlet: Outlet, { exit, closed, networkDenials, failure }: ProcessStatus) {
   return {
     exited: exit !== null,
     exitCode: exit?.exitCode ?? null,
     closed,
-    failure: null,
+    failure,
     sandboxDenied: exit?.sandboxDenied ?? false,
     ...detailFields(outlet, { end: exit?.end ?? null, networkDenials }),
   };

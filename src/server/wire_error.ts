@@ -1,17 +1,8 @@
-/** The one table from error kinds to wire codes, and what an unknown failure may say to the peer. */
+/** What the peer is told of a failure. */
 
-import { DomainError, type ErrorKind } from "../errors.ts";
-import type { WireError } from "./envelope.ts";
-
-/** Each kind with the code the reference uses for it. */
-export const ERROR_CODES: Readonly<Record<ErrorKind, number>> = {
-  invalidRequest: -32600,
-  methodNotFound: -32601,
-  invalidParams: -32602,
-  internal: -32603,
-  notFound: -32004,
-  sessionAttached: -32010,
-};
+import { DomainError } from "../errors.ts";
+import { ERROR_CODES } from "../protocol/error_codes.ts";
+import type { WireError } from "../rpc/envelope.ts";
 
 /** What the peer learns of a failure. Only domain errors are written for its eyes. */
 export function toWireError(error: unknown): WireError {

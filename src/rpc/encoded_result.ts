@@ -1,0 +1,66 @@
+/**
+ * Results that are more than a value to be written as JSON: text that is encoded already, and content that is encoded as it
+ * leaves. Whatever they hold becomes the answer to one request, whose id they are given at the end.
+ */
+
+import { type ByteSource, sourceOf } from "../bytes.ts";
+import type { RequestId } from "./envelope.ts";
+import type { AsciiParts } from "./link.ts";
+import { StreamedMessage } from "./streamed_message.ts";
+
+/** A result that is already JSON, in parts too long to be copied once more. All of it is ASCII. */
+export class EncodedResult {
+  readonly #before: string;
+  readonly #content: readonly string[];
+  readonly #after: string;
+
+  constructor(before: string, content: string | readonly string[], after: string) {
+    this.#before = before;
+    this.#content = typeof content === "string" ? [content] : content;
+    this.#after = after;
+  }
+
+  encode(id: RequestId): AsciiParts {
+    return [`{"id":${asciiId(id)},"result":${this.#before}`, ...this.#content, `${this.#after}}`];
+  }
+}
+
+/** From here on base64 is made as it leaves, in steps: a long string takes longer to make than to send. */
+export const LONG_CONTENT_BYTES = 96 * 1024;
+
+/** A result that is these bytes' base64 between two ASCII texts. The bytes belong to it from now on. */
+export function contentResult(before: string, bytes: Uint8Array, after: string): EncodedResult | StreamedResult {
+  if (bytes.length < LONG_CONTENT_BYTES) return new EncodedResult(before, bytes.toBase64(), after);
+  return new StreamedResult(before, sourceOf([bytes]), after);
+}
+
+/** A result with the base64 of bytes that are fetched as it leaves. */
+export class StreamedResult {
+  readonly #before: string;
+  readonly #source: ByteSource;
+  readonly #after: string;
+  /** The request counts as running until this resolves: what it reads must not be written meanwhile. */
+  readonly done: Promise<void> | undefined;
+
+  constructor(before: string, source: ByteSource, after: string, done?: Promise<void>) {
+    this.#before = before;
+    this.#source = source;
+    this.#after = after;
+    this.done = done;
+  }
+
+  encode(id: RequestId): StreamedMessage {
+    const before = `{"id":${asciiId(id)},"result":${this.#before}`;
+    return new StreamedMessage(before, this.#source, `${this.#after}}`);
+  }
+}
+
+/** Numbers are ASCII. */
+function asciiId(id: RequestId): string {
+  return id.startsWith('"') ? escapeToAscii(id) : id;
+}
+
+/** JSON text with every character beyond ASCII written as its escape. */
+export function escapeToAscii(json: string): string {
+  return json.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}

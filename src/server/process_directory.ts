@@ -1,0 +1,136 @@
+/**
+ * The processes of all sessions of a server by their uids, and who may reach them.
+ *
+ * A session reaches its own processes. A process that asked to be kept (`keepOnSessionEnd`) is reached by every session,
+ * from its start on and after its own session has ended, unless sharing is off. Nothing else is ever reached across
+ * sessions. What a process is called within its session, and what happens to it, is its manager's business; the
+ * directory also ends what outlived its session when the server ends.
+ */
+
+import { invalidRequest } from "../errors.ts";
+import { MAX_REMEMBERED_EVICTIONS } from "../process/limits.ts";
+import type { ManagedProcess } from "../process/session/managed_process.ts";
+import type { ProcessManager, ProcessRegistry } from "../process/session/manager.ts";
+import { randomUid } from "../process/session/process_uid.ts";
+import { RememberedReasons } from "../process/session/remembered_reasons.ts";
+
+export interface DirectoryEntry {
+  readonly process: ManagedProcess;
+  /** The manager of the session that started it, even if that has ended. */
+  readonly manager: ProcessManager;
+}
+
+export interface ProcessDirectoryOptions {
+  /** Whether sessions reach each other's kept processes. */
+  readonly isShared: boolean;
+}
+
+export class ProcessDirectory implements ProcessRegistry {
+  readonly isShared: boolean;
+  /** In the order of their start. */
+  readonly #entries = new Map<string, DirectoryEntry>();
+  readonly #evictions = new RememberedReasons(MAX_REMEMBERED_EVICTIONS);
+  /** Managers of ended sessions that still have processes. */
+  readonly #orphaned = new Set<ProcessManager>();
+  /** Sessions with a client: while there is one, what has closed in ended sessions could be read. */
+  readonly #attached = new Set<object>();
+
+  constructor(options: ProcessDirectoryOptions) {
+    this.isShared = options.isShared;
+  }
+
+  // ---- for managers
+
+  newUid(): string {
+    for (;;) {
+      const uid = randomUid();
+      if (!this.#entries.has(uid) && this.#evictions.get(uid) === null) return uid;
+    }
+  }
+
+  /** Names hold where processes are shared: in the whole server, or else in each session. */
+  isNameTaken(name: string, manager: ProcessManager): boolean {
+    for (const entry of this.#entries.values()) {
+      if (entry.process.name !== name || entry.process.isClosed) continue;
+      if (this.isShared || entry.manager === manager) return true;
+    }
+    return false;
+  }
+
+  add(process: ManagedProcess, manager: ProcessManager): void {
+    this.#entries.set(process.uid, { process, manager });
+  }
+
+  remove(process: ManagedProcess, eviction: string | null): void {
+    const manager = this.#entries.get(process.uid)?.manager;
+    this.#entries.delete(process.uid);
+    if (eviction !== null) this.#evictions.add(process.uid, eviction);
+    if (manager?.size === 0) this.#orphaned.delete(manager);
+  }
+
+  // ---- for sessions
+
+  /** The process of this name, if this session may reach it. */
+  find(uid: string, from: ProcessManager): ManagedProcess | null {
+    const entry = this.#entries.get(uid);
+    return entry !== undefined && this.#mayReach(entry, from) ? entry.process : null;
+  }
+
+  /** The same, or an error that says why not as far as that may be told. */
+  get(uid: string, from: ProcessManager): ManagedProcess {
+    const process = this.find(uid, from);
+    if (process !== null) return process;
+    const reason = this.#evictions.get(uid);
+    throw invalidRequest(`unknown process uid ${uid}${reason === null ? "" : `: ${reason}`}`);
+  }
+
+  /** The process that people call so: the one that lives, or else the one that was started last. */
+  getNamed(name: string, from: ProcessManager): ManagedProcess {
+    let last: ManagedProcess | null = null;
+    for (const entry of this.#entries.values()) {
+      if (entry.process.name !== name || !this.#mayReach(entry, from)) continue;
+      if (!entry.process.isClosed) return entry.process;
+      last = entry.process;
+    }
+    if (last === null) throw invalidRequest(`unknown process name ${name}`);
+    return last;
+  }
+
+  /** What this session can reach of others, in the order of start. */
+  othersOf(from: ProcessManager): DirectoryEntry[] {
+    return [...this.#entries.values()].filter((entry) => entry.manager !== from && this.#mayReach(entry, from));
+  }
+
+  /** A session has got a client, or lost it. */
+  noteClient(session: object, isAttached: boolean): void {
+    if (isAttached) this.#attached.add(session);
+    else this.#attached.delete(session);
+    for (const orphaned of this.#orphaned) orphaned.countRetention(this.#hasClients);
+  }
+
+  /** A session has ended: what it left is looked after here from now on. */
+  adopt(manager: ProcessManager): void {
+    if (manager.size > 0) this.#orphaned.add(manager);
+    for (const orphaned of this.#orphaned) orphaned.countRetention(this.#hasClients);
+  }
+
+  // ---- for the server
+
+  /** Whether something of any session has not closed. */
+  get hasRunning(): boolean {
+    return this.#entries.values().some(({ process }) => !process.isClosed);
+  }
+
+  /** Ends what outlived its session. */
+  async endOrphans(graceMs: number): Promise<void> {
+    await Promise.all([...this.#orphaned].map((manager) => manager.endAll("serverShutdown", graceMs)));
+  }
+
+  get #hasClients(): boolean {
+    return this.#attached.size > 0;
+  }
+
+  #mayReach({ process, manager }: DirectoryEntry, from: ProcessManager): boolean {
+    return manager === from || (this.isShared && process.keepOnSessionEnd);
+  }
+}

@@ -1,0 +1,36 @@
+/** Warns the operator of members in sandbox objects that are ignored: of each once, and of so many at most. */
+
+import { type Logger, shortened } from "../log.ts";
+import { unknownMembers } from "../protocol/profile_members.ts";
+
+/** A newer client has one or two. Clients choose the names, so there must be an end to what is remembered. */
+const MAX_WARNED_MEMBERS = 32;
+
+/** How much of a member's place is logged. The longest that exists has 42 characters. */
+const MAX_PLACE_CHARS = 128;
+
+export class UnknownMemberLog {
+  readonly #log: Logger;
+  readonly #warned = new Set<string>();
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  /** To be called with every sandbox object that was accepted. */
+  look(sandbox: unknown): void {
+    // Not even looked at any more: a walk for each request would be for nothing.
+    if (this.#warned.size >= MAX_WARNED_MEMBERS) return;
+    for (const place of unknownMembers(sandbox)) {
+      const member = shortened(place, MAX_PLACE_CHARS);
+      if (this.#warned.has(member)) continue;
+      this.#warned.add(member);
+      const isLast = this.#warned.size === MAX_WARNED_MEMBERS;
+      this.#log.warn("an unknown member of a sandbox object is ignored", {
+        member,
+        ...(isLast ? { note: "no more of them are logged" } : {}),
+      });
+      if (isLast) return;
+    }
+  }
+}

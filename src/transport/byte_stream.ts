@@ -1,0 +1,11 @@
+/** What a socket must offer. `Deno.Conn` does. */
+export interface ByteStream {
+  read(into: Uint8Array): Promise<number | null>;
+  write(bytes: Uint8Array): Promise<number>;
+  /** Bytes taken without waiting, possibly none. A failure shows at the next `write`. */
+  writeNow?(bytes: Uint8Array): number;
+  /** Bytes written that have not reached the peer's machine, where that can be known. */
+  unacknowledgedBytes?(): number;
+  closeWrite(): Promise<void>;
+  close(): void;
+}

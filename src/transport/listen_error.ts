@@ -1,0 +1,67 @@
+/**
+ * Why an address cannot be listened on, in words that name it: the system's own words say neither where nor what is
+ * wrong.
+ */
+
+import type { ListenerAddress } from "./listen_bind.ts";
+
+export class ListenError extends Error {
+  override readonly name = "ListenError";
+  /** As a listen URL. */
+  readonly url: string;
+  readonly reason: string;
+
+  constructor(url: string, reason: string, cause: unknown) {
+    super(`Cannot listen on ${url}: ${reason}`, { cause });
+    this.url = url;
+    this.reason = reason;
+  }
+}
+
+/** `ws://127.0.0.1:80`, `unix:/run/x.sock` */
+export function urlOf(address: ListenerAddress, scheme: "ws" | "wss"): string {
+  if (address.type === "unix") return `unix:${address.path}`;
+  const { hostname, port } = address;
+  return `${scheme}://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
+}
+
+/** What was thrown when the address was to be bound. */
+export function listenError(url: string, address: ListenerAddress, error: unknown): ListenError {
+  const said = error instanceof Error ? error.message : String(error);
+  const reason = (address.type === "unix" ? whySocketFailed(address.path, error) : whyPortFailed(error)) ?? said;
+  return new ListenError(url, reason, error);
+}
+
+function whyPortFailed(error: unknown): string | null {
+  if (error instanceof Deno.errors.AddrInUse) return "the port is in use by another program";
+  if (error instanceof Deno.errors.AddrNotAvailable) return "this machine has no such address";
+  return null;
+}
+
+function whySocketFailed(path: string, error: unknown): string | null {
+  if (error instanceof Deno.errors.AddrInUse) return whatIsThere(path);
+  if (!(error instanceof Deno.errors.NotFound) && !(error instanceof Deno.errors.NotADirectory)) return null;
+  const parent = path.slice(0, path.lastIndexOf("/")) || "/";
+  return isDirectory(parent) ? null : `there is no directory ${parent}`;
+}
+
+/** Only a socket that nobody listens on is replaced. */
+function whatIsThere(path: string): string | null {
+  try {
+    const { isSocket, isDirectory, isSymlink } = Deno.lstatSync(path);
+    if (isSocket) return "another program listens there";
+    return `there is ${
+      isDirectory ? "a directory" : isSymlink ? "a link" : "a file"
+    } of that name, which is left alone`;
+  } catch {
+    return null; // Gone meanwhile, or not to be looked at: what the system said has to do.
+  }
+}
+
+function isDirectory(path: string): boolean {
+  try {
+    return Deno.statSync(path).isDirectory;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * The requests of another program's `Deno.serve`, as a `LinkSource`.
+ *
+ * The rules at the door are `upgrade.ts`, as for our own listener. Two things cannot be known here. Where the program
+ * listens: so peers on this machine must follow the Host rule. And which user connects: so without an authenticator
+ * every user of this machine is let in.
+ */
+
+import type { Clock } from "../clock.ts";
+import type { Logger } from "../log.ts";
+import { sharedPacer } from "../os/loop/pacer.ts";
+import type { Link } from "../rpc/link.ts";
+import type { Authenticator } from "./auth.ts";
+import { connectionLimits } from "./connection_limits.ts";
+import type { RequestHead } from "./http_head.ts";
+import { type HttpResponse, httpResponse } from "./http_response.ts";
+import { isLoopbackAddress } from "./ip_address.ts";
+import { type LinkSource, serveAdmitted, type ServeLink } from "./link_source.ts";
+import { RefusalLog } from "./refusal_log.ts";
+import { RuntimeSocketLink } from "./runtime_socket_link.ts";
+import { type AcceptedUpgrade, decideUpgrade } from "./upgrade.ts";
+
+export interface RequestSourceOptions {
+  /** Below which path websockets are accepted; `/readyz` and `/healthz` are below it too. Without a trailing slash. */
+  basePath: string;
+  /** Null lets everybody in. */
+  authenticator: Authenticator | null;
+  /** Web pages of these origins may connect, if there is an authenticator. Default: none. */
+  allowedOrigins?: readonly string[];
+  clock: Clock;
+  log: Logger;
+}
+
+/** What `Deno.serve` says of a request besides the request. */
+export type RequestInfo = Pick<Deno.ServeHandlerInfo, "remoteAddr">;
+
+export class RequestSource implements LinkSource {
+  readonly url: string;
+  readonly #options: RequestSourceOptions;
+  readonly #refusals: RefusalLog;
+  readonly #links = new Set<Link>();
+  readonly #lives = new Set<Promise<void>>();
+  readonly #maxLinks = connectionLimits().served;
+  readonly #finished = Promise.withResolvers<void>();
+  #onLink: ServeLink | null = null;
+  #nextId = 1;
+
+  constructor(options: RequestSourceOptions) {
+    this.#options = options;
+    this.url = `Deno.serve:${options.basePath}/`;
+    this.#refusals = new RefusalLog(options);
+  }
+
+  run(onLink: ServeLink): Promise<void> {
+    this.#onLink = onLink;
+    return this.#finished.promise;
+  }
+
+  close(): void {
+    this.#onLink = null;
+    this.#finished.resolve();
+  }
+
+  async dropAll(): Promise<void> {
+    for (const link of this.#links) link.close();
+    await Promise.all(this.#lives);
+    this.#refusals.close();
+  }
+
+  async handle(request: Request, info: RequestInfo | null): Promise<Response> {
+    const remote = info === null ? "unknown" : describePeer(info.remoteAddr);
+    const head = headOf(request, this.#options.basePath);
+    const answer = head === null ? httpResponse(404) : await decideUpgrade(head, {
+      authenticator: this.#options.authenticator,
+      allowedOrigins: this.#options.allowedOrigins ?? [],
+      isLoopbackListener: info === null || isOnThisMachine(info.remoteAddr),
+    });
+    if (answer.type === "response") {
+      if (answer.status === 401 || answer.status === 403) {
+        this.#refusals.add({ remote, status: answer.status, reason: answer.reason ?? answer.body ?? "" });
+      }
+      return responseOf(answer);
+    }
+    const { admission, requestId, protocol } = answer;
+    const obstacle = this.#onLink === null
+      ? "the server is shutting down"
+      : this.#links.size >= this.#maxLinks
+      ? "too many connections"
+      : null;
+    if (obstacle !== null) {
+      admission?.release();
+      return responseOf(httpResponse(503, obstacle));
+    }
+    const { socket, response } = Deno.upgradeWebSocket(request, protocol === undefined ? {} : { protocol });
+    if (requestId !== null) response.headers.set("x-request-id", requestId);
+    const link = new RuntimeSocketLink(socket, { clock: this.#options.clock, turn: () => sharedPacer().turn() });
+    socket.onopen = () => this.#begin(link, { id: this.#nextId++, remote, requestId }, admission);
+    return response;
+  }
+
+  #begin(link: Link, peer: Parameters<ServeLink>[1], admission: AcceptedUpgrade["admission"]): void {
+    const onLink = this.#onLink;
+    if (onLink === null) {
+      admission?.release();
+      return link.close();
+    }
+    this.#links.add(link);
+    const life = serveAdmitted(link, peer, { admission, onLink })
+      .catch((error) => this.#options.log.warn("connection failed", { error: String(error) }))
+      .finally(() => {
+        this.#links.delete(link);
+        this.#lives.delete(life);
+      });
+    this.#lives.add(life);
+  }
+}
+
+/** What the rules look at. Null for a path that is not below ours. Repeated fields come joined, as one value. */
+function headOf(request: Request, basePath: string): RequestHead | null {
+  const { pathname, search } = new URL(request.url);
+  if (!`${pathname}/`.startsWith(`${basePath}/`)) return null;
+  return {
+    type: "head",
+    method: request.method,
+    target: pathname + search,
+    path: pathname.slice(basePath.length) || "/",
+    // The runtime does not say. It upgrades nothing else.
+    version: "1.1",
+    hostname: request.headers.get("host")?.replace(/:\d*$/, "") ?? null,
+    headers: new Map(Array.from(request.headers, ([name, value]) => [name, [value]])),
+    headBytes: 0,
+  };
+}
+
+function responseOf({ status, headers, body }: HttpResponse): Response {
+  return new Response(body, { status, headers: { ...headers } });
+}
+
+function describePeer(address: Deno.Addr): string {
+  if (!("hostname" in address)) return address.transport;
+  return address.hostname.includes(":")
+    ? `[${address.hostname}]:${address.port}`
+    : `${address.hostname}:${address.port}`;
+}
+
+/** Only sockets of the network can be reached by a web page. */
+function isOnThisMachine(address: Deno.Addr): boolean {
+  return "hostname" in address && isLoopbackAddress(address.hostname);
+}

@@ -1,0 +1,83 @@
+/**
+ * The files of TLS: read, and judged before anything is made of them. Messages name flags and paths, never contents.
+ */
+
+import { createPrivateKey, X509Certificate } from "node:crypto";
+
+export interface TlsFiles {
+  /** PEM: the server's certificate first, then those that lead to the authority. */
+  readonly certFile: string;
+  /** PEM, without a passphrase. */
+  readonly keyFile: string;
+}
+
+export interface CertificateAndKey {
+  readonly cert: string;
+  readonly key: string;
+  /** The server's own. */
+  readonly certificate: X509Certificate;
+}
+
+/** More than any chain of certificates has; a larger file is another one. */
+const MAX_FILE_BYTES = 1024 * 1024;
+
+const GROUP_READ = 0o040;
+const GROUP_OTHER_RIGHTS = 0o030;
+const RIGHTS_OF_OTHERS = 0o007;
+
+export async function readCertificate({ certFile, keyFile }: TlsFiles): Promise<CertificateAndKey> {
+  const { text: cert } = await readFile("--tls-cert", certFile);
+  const { text: key, info } = await readFile("--tls-key", keyFile);
+  const complaint = complainOfRights(info, Deno.uid());
+  if (complaint !== null) throw new Error(`--tls-key ${JSON.stringify(keyFile)} ${complaint}`);
+  const certificate = parse("--tls-cert", certFile, "certificate", () => new X509Certificate(cert));
+  const privateKey = parse("--tls-key", keyFile, "private key without a passphrase", () => createPrivateKey(key));
+  if (!certificate.checkPrivateKey(privateKey)) {
+    throw new Error(`--tls-key ${JSON.stringify(keyFile)} is not the key of --tls-cert ${JSON.stringify(certFile)}`);
+  }
+  return { cert, key, certificate };
+}
+
+/**
+ * Why a key file with these rights is not accepted, or null. Nobody but its owner may read it; one of root's may also be
+ * read by its group, which is how distributions hand keys to services.
+ */
+export function complainOfRights(info: Pick<Deno.FileInfo, "mode" | "uid">, ownUid: number | null): string | null {
+  const { mode, uid } = info;
+  if (mode === null || uid === null) return null; // A system without such rights.
+  const advice = "set its mode to 600, and its owner to the server's user or root";
+  if (uid !== ownUid && uid !== 0) return `belongs to another user (uid ${uid}): ${advice}`;
+  const isOthersBusiness = (mode & (RIGHTS_OF_OTHERS | GROUP_OTHER_RIGHTS)) !== 0 ||
+    ((mode & GROUP_READ) !== 0 && uid !== 0);
+  if (!isOthersBusiness) return null;
+  return `is open to others (mode ${(mode & 0o777).toString(8).padStart(3, "0")}): ${advice}`;
+}
+
+/** The text and the rights of one and the same file, even if another one takes its name meanwhile. */
+async function readFile(flag: string, path: string): Promise<{ text: string; info: Deno.FileInfo }> {
+  try {
+    using file = await Deno.open(path);
+    const info = await file.stat();
+    if (!info.isFile) throw new Error("not a regular file");
+    if (info.size > MAX_FILE_BYTES) throw new Error(`larger than ${MAX_FILE_BYTES} bytes`);
+    const bytes = new Uint8Array(info.size);
+    let end = 0;
+    while (end < bytes.length) {
+      const count = await file.read(bytes.subarray(end));
+      if (count === null) break;
+      end += count;
+    }
+    return { text: new TextDecoder().decode(bytes.subarray(0, end)), info };
+  } catch (error) {
+    throw new Error(`cannot read ${flag} ${JSON.stringify(path)}: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+function parse<T>(flag: string, path: string, what: string, make: () => T): T {
+  try {
+    return make();
+  } catch {
+    // The parser's words are about its own inside, and could quote the file.
+    throw new Error(`${flag} ${JSON.stringify(path)} does not hold a ${what} in PEM`);
+  }
+}

@@ -1,0 +1,12 @@
+/** Makes tokens. */
+
+/** 256 bits, which is 43 characters of URL-safe base64 without padding. */
+const TOKEN_BYTES = 32;
+
+/** By which people and scanners for secrets know one of ours. */
+const TOKEN_PREFIX = "est_";
+
+export function createToken(): string {
+  const random = crypto.getRandomValues(new Uint8Array(TOKEN_BYTES));
+  return TOKEN_PREFIX + random.toBase64({ alphabet: "base64url", omitPadding: true });
+}

@@ -1,0 +1,65 @@
+/**
+ * Connections that have not yet shown that they may be served: in TLS, in their request head, or refused and not gone.
+ *
+ * They have a number of their own, so that they take no place of those that may. When the room is full, the one that has
+ * waited longest leaves, of the address that has most of them: a client sends its request at once and is through in
+ * milliseconds, however many idle sockets somebody else holds. How long one may stay is the listener's business.
+ */
+
+export interface WaitingRoomOptions {
+  readonly maxConnections: number;
+}
+
+interface Closable {
+  close(): void;
+}
+
+export class WaitingRoom {
+  readonly #maxConnections: number;
+  /** By address, each with its connections in the order of their coming. */
+  readonly #byAddress = new Map<string, Set<Closable>>();
+  #size = 0;
+
+  constructor({ maxConnections }: WaitingRoomOptions) {
+    this.#maxConnections = maxConnections;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Lets a connection in, and another one out if there is no room for both. */
+  enter(connection: Closable, address: string): void {
+    const ofAddress = this.#byAddress.get(address) ?? new Set();
+    this.#byAddress.set(address, ofAddress);
+    ofAddress.add(connection);
+    this.#size++;
+    if (this.#size > this.#maxConnections) this.closeOne();
+  }
+
+  /** The connection is through, or over. Any number of times. */
+  leave(connection: Closable, address: string): void {
+    const ofAddress = this.#byAddress.get(address);
+    if (ofAddress?.delete(connection) !== true) return;
+    this.#size--;
+    if (ofAddress.size === 0) this.#byAddress.delete(address);
+  }
+
+  /** Closes the connection whose turn it is. False when there is none. */
+  closeOne(): boolean {
+    const [first] = this.#byAddress;
+    if (first === undefined) return false;
+    let [address, most] = first;
+    for (const [other, connections] of this.#byAddress) {
+      if (connections.size > most.size) [address, most] = [other, connections];
+    }
+    const [oldest] = most;
+    this.leave(oldest!, address);
+    oldest!.close();
+    return true;
+  }
+
+  closeAll(): void {
+    while (this.closeOne()) { /* The next one. */ }
+  }
+}

@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { MemoryKeeper } from "../../src/server/memory_keeper.ts";
+import { ManualClock } from "../support/manual_clock.ts";
+
+const MIB = 1024 * 1024;
+
+function open(residentMb: number) {
+  const clock = new ManualClock();
+  const scene = { residentMb, givenBack: 0, looks: 0 };
+  const keeper = new MemoryKeeper({
+    clock,
+    resident: () => {
+      scene.looks++;
+      return scene.residentMb * MIB;
+    },
+    giveBack: () => Promise.resolve(void scene.givenBack++),
+  });
+  return { clock, scene, keeper };
+}
+
+Deno.test("MemoryKeeper gives memory back while something happens and a while after, and then rests", () => {
+  const { clock, scene, keeper } = open(500);
+  clock.advance(3_600_000);
+  assert.equal(scene.looks, 0, "nothing has happened");
+  for (let second = 0; second < 60; second++) {
+    keeper.noteActivity();
+    clock.advance(1000);
+  }
+  assert.equal(scene.givenBack, 6);
+  clock.advance(3_600_000);
+  assert.ok(scene.givenBack > 7 && scene.givenBack < 12, `${scene.givenBack} times`);
+});
+
+Deno.test("MemoryKeeper leaves a small server alone, and a closed one", () => {
+  const { clock, scene, keeper } = open(100);
+  keeper.noteActivity();
+  clock.advance(10_000);
+  assert.deepEqual([scene.looks, scene.givenBack], [1, 0]);
+  scene.residentMb = 500;
+  keeper.close();
+  clock.advance(3_600_000);
+  keeper.noteActivity();
+  clock.advance(3_600_000);
+  assert.equal(scene.givenBack, 0);
+});
