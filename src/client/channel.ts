@@ -1,5 +1,7 @@
 /** How the client moves messages: whole texts in and out. Only web-standard API, so that it runs in any runtime. */
 
+import { withoutToken } from "./link/url_token.ts";
+
 export interface Channel {
   send(text: string): void;
   /** Set before any message can arrive. */
@@ -14,7 +16,7 @@ export interface WebSocketChannelOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Opens a websocket; rejects when the server cannot be reached or refuses. */
+/** Opens a websocket; rejects when the server cannot be reached or refuses. The URL may carry the token, as printed. */
 export function openWebSocket(url: string, options: WebSocketChannelOptions = {}): Promise<Channel> {
   const { token, signal } = options;
   signal?.throwIfAborted();
@@ -41,10 +43,11 @@ export function openWebSocket(url: string, options: WebSocketChannelOptions = {}
     };
     socket.onerror = (event) => {
       const { message } = event as Event & { message?: string };
-      if (message) failure = message;
+      if (message) failure = withoutToken(message);
     };
-    socket.onclose = () => {
-      reject(new Error(`cannot connect to ${url}: ${failure}`));
+    socket.onclose = ({ code, reason }) => {
+      if (reason !== "") failure = `${reason} (close code ${code})`;
+      reject(new Error(`cannot connect to ${withoutToken(url)}: ${failure}`));
       channel.onClose(failure);
     };
     socket.onmessage = ({ data }) => {

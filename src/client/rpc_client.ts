@@ -1,5 +1,6 @@
 /**
- * A typed client of one connection: connect, shake hands, call, follow the notifications of a process.
+ * The low layer: a typed client of one connection, for tests and for whoever wants to see every message. It connects,
+ * shakes hands, calls and follows the notifications of a process.
  *
  * One connection, one session. When the connection is lost every open call fails with `ConnectionLostError`; the session
  * lives on at the server for a while and is taken up by connecting again with `resumeSessionId`.
@@ -14,20 +15,38 @@ import type {
   ProcessNotification,
 } from "../protocol/method_types.ts";
 import type { EnvironmentInfo } from "../protocol/environment.ts";
-import { decodeMessage, encodeNotification, encodeRequest } from "../rpc/envelope.ts";
+import { JSON_LIMITS } from "../protocol/limits.ts";
+import { decodeWhole, encodeNotification, encodeRequest, NO_REQUEST_ID, type RequestId } from "../rpc/envelope.ts";
 import { PendingCalls } from "../rpc/pending_calls.ts";
 import { type Channel, openWebSocket } from "./channel.ts";
+import { ConnectionLostError, ProtocolError } from "./errors.ts";
 import { NotificationStream } from "./notification_stream.ts";
 
-/** The connection ended before the answer came. Whether the request took effect is not known. */
-export class ConnectionLostError extends Error {
-  override readonly name = "ConnectionLostError";
+export type { Channel } from "./channel.ts";
+export { openWebSocket } from "./channel.ts";
+export { NotificationStream } from "./notification_stream.ts";
+export { RpcError } from "../rpc/pending_calls.ts";
+export { ConnectionLostError } from "./errors.ts";
+export type {
+  MethodName,
+  MethodTypes,
+  Notification,
+  NotificationName,
+  NotificationTypes,
+  ProcessNotification,
+} from "../protocol/method_types.ts";
+
+/** The server's answer could not be read. Whether the request took effect is not known. */
+export class MalformedAnswerError extends ProtocolError {
+  override readonly name = "MalformedAnswerError";
 }
 
 export interface ConnectOptions {
   clientName: string;
   /** Takes up a session whose connection was lost. */
   resumeSessionId?: string;
+  /** Resumes at once although the server still takes the lost connection for a living one, and ends that. */
+  takeover?: boolean;
   /** Bearer token, when the server asks for one. */
   token?: string;
   /** Optional notifications to ask for, such as `process/started`. */
@@ -49,6 +68,8 @@ export class Client implements AsyncDisposable {
   readonly #streams = new Map<string, NotificationStream>();
   readonly #listeners = new Set<(notification: Notification) => void>();
   readonly #closed = Promise.withResolvers<string>();
+  /** Why this side has given the connection up. */
+  #failure: string | null = null;
   #sessionId = "";
   #environmentInfo: EnvironmentInfo | null = null;
 
@@ -65,6 +86,7 @@ export class Client implements AsyncDisposable {
       const result = await client.call("initialize", {
         clientName: options.clientName,
         resumeSessionId: options.resumeSessionId ?? null,
+        ...(options.takeover === undefined ? {} : { takeover: options.takeover }),
         ...(options.notifications === undefined ? {} : { notifications: options.notifications }),
         ...(options.optionalFields === undefined ? {} : { optionalFields: options.optionalFields }),
       });
@@ -97,7 +119,11 @@ export class Client implements AsyncDisposable {
     params: MethodTypes[Name]["params"],
   ): Promise<MethodTypes[Name]["result"]> {
     const { id, answer } = this.#calls.open(method);
-    this.#channel.send(encodeRequest(id, method, params));
+    try {
+      this.#channel.send(encodeRequest(id, method, params));
+    } catch (error) {
+      this.#calls.fail(id, error instanceof Error ? error : new Error(String(error)));
+    }
     return await answer as MethodTypes[Name]["result"];
   }
 
@@ -131,23 +157,51 @@ export class Client implements AsyncDisposable {
   }
 
   #receive(text: string): void {
-    const message = decodeMessage(text);
-    if (message.type === "result") this.#calls.settle(message.id, { result: message.result });
-    else if (message.type === "error") this.#calls.settle(message.id, { error: message.error });
-    else if (message.type === "notification") this.#notify(message.method as NotificationName, message.params);
-    // A request of the server, or something unreadable: nothing this client has promised to answer.
+    const message = decodeWhole(text, JSON_LIMITS);
+    switch (message.type) {
+      case "result":
+        this.#calls.settle(message.id, { result: message.result });
+        break;
+      case "error":
+        // One of our messages could not be read, or broke a rule. Which of the open calls will stay without an answer is
+        // not known, so none is left waiting.
+        if (message.id === NO_REQUEST_ID) this.#giveUp(message.error.message);
+        else this.#calls.settle(message.id, { error: message.error });
+        break;
+      case "notification":
+        this.#notify(message.method as NotificationName, message.params);
+        break;
+      case "malformed":
+        this.#malformed(message.reason, message.id);
+        break;
+      case "request":
+        // Nothing this client has promised to answer.
+    }
+  }
+
+  /** An answer whose id can be read fails its own call. Anything else may have been anybody's answer, or output. */
+  #malformed(reason: string, id: RequestId | undefined): void {
+    const text = `cannot read a message of the server: ${reason}`;
+    if (id === undefined || !this.#calls.fail(id, new MalformedAnswerError(text))) this.#giveUp(text);
   }
 
   #notify(method: NotificationName, params: unknown): void {
     const notification = { method, params } as Notification;
     for (const listener of this.#listeners) listener(notification);
-    const { processId } = params as Partial<NotificationTypes["process/closed"]>;
+    const { processId } = (params ?? {}) as Partial<NotificationTypes["process/closed"]>;
     if (processId !== undefined) this.#streams.get(processId)?.push(notification as ProcessNotification);
   }
 
-  #end(reason: string): void {
+  #giveUp(reason: string): void {
+    this.#failure ??= reason;
     this.#calls.end(new ConnectionLostError(reason));
+    this.#channel.close();
+  }
+
+  #end(reason: string): void {
+    const why = this.#failure ?? reason;
+    this.#calls.end(new ConnectionLostError(why));
     for (const stream of this.#streams.values()) stream.end();
-    this.#closed.resolve(reason);
+    this.#closed.resolve(why);
   }
 }

@@ -1,0 +1,37 @@
+/** A link over a websocket of our own, with the texts made by `Buffer`: in Node that takes half the time of a decoder. */
+
+import { Buffer, isAscii } from "node:buffer";
+import type { InboundMessage, Link, OutboundMessage } from "../../rpc/link.ts";
+import type { ByteStream } from "../../transport/byte_stream.ts";
+import { WebSocketEndpoint, type WebSocketOptions } from "../../transport/websocket_endpoint.ts";
+
+/**
+ * Of one message of the server: the longest text that engines make. What a server may send at once is its own affair; the
+ * largest is the content of a file, which this library asks for in parts.
+ */
+const MAX_INBOUND_BYTES = 512 * 1024 * 1024 - 24;
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** See the head of the module. */
+export class NodeWebSocketLink extends WebSocketEndpoint<InboundMessage> implements Link {
+  /** Takes a stream on which the websocket is open. */
+  constructor(stream: ByteStream, options: WebSocketOptions) {
+    super(stream, { maxFrameBytes: MAX_INBOUND_BYTES, maxMessageBytes: MAX_INBOUND_BYTES, ...options });
+  }
+
+  /** See {@linkcode Link.send}. */
+  send(messages: readonly OutboundMessage[]): Promise<void> {
+    return this.writer.send(messages);
+  }
+
+  protected override decode(_opcode: number, payload: Uint8Array<ArrayBuffer>): InboundMessage {
+    const { buffer, byteOffset, byteLength } = payload;
+    if (isAscii(payload)) return Buffer.from(buffer, byteOffset, byteLength).toString("latin1");
+    try {
+      return decoder.decode(payload);
+    } catch {
+      return null; // Not text: whoever receives it says so.
+    }
+  }
+}

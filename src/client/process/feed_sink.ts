@@ -1,0 +1,38 @@
+/** What is told of one process, in order, and who takes it. */
+
+import type { OutputMessage } from "../session/inbound.ts";
+
+/** The names of streams on the wire. */
+export type StreamName = OutputMessage["stream"];
+
+/** How a process ended, as far as the server told. */
+export interface ExitReport {
+  readonly exitCode: number | null;
+  readonly sandboxDenied: boolean;
+  readonly endReason: string | null;
+  readonly signal: string | null;
+  readonly networkDenials: readonly { readonly call: string; readonly program: string | null }[] | null;
+  /** What the server could not do: for people. */
+  readonly failure: string | null;
+}
+
+/** Output that is lost. */
+export interface OutputGap {
+  /** The number of the last event before it. */
+  readonly afterSeq: number;
+  /** Null: the server cannot tell how much. */
+  readonly droppedBytes: number | null;
+}
+
+/** Takes the events of one process, in order. */
+export interface FeedSink {
+  output(seq: number, stream: StreamName, bytes: Uint8Array<ArrayBuffer>): void;
+  exited(report: ExitReport): void;
+  /** The last event. */
+  closed(): void;
+  gap(gap: OutputGap): void;
+  /** Nothing more will come, and why. */
+  failed(error: Error): void;
+  /** Resolves when more may be fetched. */
+  room(): Promise<void>;
+}

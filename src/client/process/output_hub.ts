@@ -1,0 +1,207 @@
+/**
+ * Hands the output of one process to whoever wants it, and says how much of it has been taken.
+ *
+ * What nobody has decided about is kept, and the process waits when too much is. As soon as somebody reads one stream,
+ * or waits for the end, the others must not hold it up: a little of them is kept for a late reader, and what is more
+ * drains into a bounded snapshot.
+ */
+
+import { OutputGapError } from "../errors.ts";
+import { EventQueue, type ProcessEvent } from "./event_queue.ts";
+import { HeadTail } from "./head_tail.ts";
+import { OutputLane, type OutputReceiver } from "./output_lane.ts";
+import type { OutputStream } from "./output_stream.ts";
+import type { OutputGap, StreamName } from "./feed_sink.ts";
+
+/** What becomes of output that is not read. */
+export type OverflowRule =
+  /** The server holds it: what is kept here has the server's window for a bound. */
+  | { readonly type: "acknowledged" }
+  /** The newest is kept, and a gap is told. */
+  | { readonly type: "latest"; readonly maxBytes: number };
+
+/** Is shown output and takes none of it. */
+export type OutputTap = (name: StreamName, bytes: Uint8Array<ArrayBuffer>) => void;
+
+/** How much is kept of each stream that is drained. */
+const SNAPSHOT_BYTES = 1024 * 1024;
+/** Kept of a stream nobody has decided about while the process must not wait for it. */
+const UNDECIDED_BYTES = 128 * 1024;
+/** Fetching stops while so much is not taken. */
+const ROOM_BYTES = 1024 * 1024;
+
+/** See the head of the module. */
+export class OutputHub {
+  readonly #rule: OverflowRule;
+  readonly #onTaken: (bytes: number) => void;
+  readonly #lanes: Readonly<Record<StreamName, OutputLane>>;
+  readonly #snapshots: Readonly<Record<StreamName, HeadTail>>;
+  #lastSeq: number;
+  #events: EventQueue | null = null;
+  readonly #taps: OutputTap[] = [];
+  /** Somebody waits for the end of the process, or reads one of its streams: the others must not hold it up. */
+  #mustFlow = false;
+  /** Null: it goes on. */
+  #end: { readonly error: Error | null } | null = null;
+  /** Exit, close and gaps that came before anybody asked for events: a process may end before its starter looks. */
+  #early: ProcessEvent[] = [];
+  #waitingForRoom: (() => void)[] = [];
+
+  constructor(rule: OverflowRule, afterSeq: number, onTaken: (bytes: number) => void) {
+    this.#rule = rule;
+    this.#lastSeq = afterSeq;
+    this.#onTaken = onTaken;
+    const lane = () => new OutputLane((bytes) => this.#taken(bytes));
+    this.#lanes = { stdout: lane(), stderr: lane(), pty: lane() };
+    this.#snapshots = {
+      stdout: new HeadTail(SNAPSHOT_BYTES),
+      stderr: new HeadTail(SNAPSHOT_BYTES),
+      pty: new HeadTail(SNAPSHOT_BYTES),
+    };
+  }
+
+  /** What was drained of a stream. */
+  snapshot(name: StreamName): HeadTail {
+    return this.#snapshots[name];
+  }
+
+  /** Everything up to here has been taken by whoever wanted it. */
+  get takenSeq(): number {
+    let first = this.#events?.firstSeq ?? this.#lastSeq + 1;
+    for (const name of NAMES) {
+      const lane = this.#lanes[name];
+      if (this.#mustFlow && lane.isUndecided) continue;
+      const seq = lane.firstSeq;
+      if (seq !== null && seq < first) first = seq;
+    }
+    return first - 1;
+  }
+
+  /** Null: all went well. Otherwise what had to be dropped. */
+  add(seq: number, name: StreamName, bytes: Uint8Array<ArrayBuffer>): OutputGap | null {
+    this.#lastSeq = seq;
+    const lane = this.#lanes[name];
+    for (const tap of this.#taps) tap(name, bytes);
+    this.#events?.add({ type: "output", seq, stream: name === "pty" ? "terminal" : name, bytes });
+    lane.add(seq, bytes);
+    const isKeptAnyway = this.#mustFlow && lane.isUndecided;
+    if (isKeptAnyway && lane.queuedBytes > UNDECIDED_BYTES) this.#drain(name);
+    if (this.#events === null && (lane.queuedBytes === 0 || isKeptAnyway)) this.#taken(bytes.length);
+    if (this.#rule.type === "acknowledged") return null;
+    const { maxBytes } = this.#rule;
+    if (this.#queuedBytes <= maxBytes) return null;
+    const afterSeq = this.takenSeq;
+    const dropped = Math.max(lane.dropOldest(maxBytes), this.#events?.dropOldest(maxBytes) ?? 0);
+    return dropped === 0 ? null : { afterSeq, droppedBytes: dropped };
+  }
+
+  /** An event without output. */
+  passed(seq: number, event: ProcessEvent): void {
+    this.#lastSeq = Math.max(this.#lastSeq, seq);
+    this.#tell(event);
+    this.#taken(0);
+  }
+
+  /** Output is lost: streams cannot go on as if nothing was missing. Events can: they tell it. */
+  gap({ droppedBytes, afterSeq }: OutputGap): void {
+    const much = droppedBytes === null ? "an unknown number of" : droppedBytes;
+    const message = `cannot read all output: ${much} bytes after event ${afterSeq} were not retained`;
+    for (const name of NAMES) this.#lanes[name].end(new OutputGapError(message, { droppedBytes, afterSeq }));
+    this.#tell({ type: "gap", seq: this.#lastSeq, droppedBytes });
+  }
+
+  #tell(event: ProcessEvent): void {
+    if (this.#events !== null) return this.#events.add(event);
+    // One gap says as much as many: a process that is never followed must not gather them.
+    if (event.type !== "gap" || !this.#early.some(({ type }) => type === "gap")) this.#early.push(event);
+  }
+
+  /** No more will come. */
+  end(error: Error | null): void {
+    this.#end = { error };
+    for (const name of NAMES) this.#lanes[name].end(error);
+    this.#events?.end(error);
+    this.#wakeAll();
+  }
+
+  /** Nothing that nobody has decided about may hold the process up from now on. */
+  letFlow(): void {
+    if (this.#mustFlow) return;
+    this.#mustFlow = true;
+    for (const name of NAMES) {
+      const lane = this.#lanes[name];
+      if (lane.isUndecided && lane.queuedBytes > UNDECIDED_BYTES) this.#drain(name);
+    }
+    this.#taken(0);
+  }
+
+  /** The stream of a lane. The other lanes flow from now on. */
+  stream(name: StreamName): OutputStream {
+    const { stream } = this.#lanes[name];
+    this.letFlow();
+    return stream;
+  }
+
+  /** Hands a stream to a receiver from now on. */
+  receive(name: StreamName, receiver: OutputReceiver): void {
+    this.#lanes[name].receive(receiver);
+    this.letFlow();
+    this.#taken(0);
+  }
+
+  /** Shows all output to somebody who takes none of it: first what is kept, then what comes. */
+  tap(tap: OutputTap): void {
+    this.#taps.push(tap);
+    for (const name of NAMES) {
+      const snapshot = this.#snapshots[name];
+      if (snapshot.totalBytes > 0) tap(name, snapshot.bytes());
+    }
+    const kept = NAMES.flatMap((name) => this.#lanes[name].kept().map((chunk) => ({ name, ...chunk })));
+    for (const { name, bytes } of kept.sort((a, b) => a.seq - b.seq)) tap(name, bytes);
+    this.letFlow();
+  }
+
+  /** All events from now on, with what nobody has taken so far. */
+  events(): EventQueue {
+    if (this.#events !== null) return this.#events;
+    const events = this.#events = new EventQueue((bytes) => this.#taken(bytes));
+    const undecided = NAMES.filter((name) => this.#lanes[name].isUndecided);
+    const chunks = undecided.flatMap((name) => this.#lanes[name].takeAll().map((chunk) => ({ name, ...chunk })));
+    const outputs = chunks.map(({ name, seq, bytes }): ProcessEvent => {
+      return { type: "output", seq, stream: name === "pty" ? "terminal" : name, bytes };
+    });
+    for (const event of [...outputs, ...this.#early.splice(0)].sort((a, b) => a.seq - b.seq)) events.add(event);
+    if (this.#end !== null) events.end(this.#end.error);
+    for (const name of undecided) this.#lanes[name].receive(() => {});
+    this.letFlow();
+    return events;
+  }
+
+  /** Resolves when there is room for more, or nothing more will come. */
+  async room(): Promise<void> {
+    while (this.#queuedBytes >= ROOM_BYTES && this.#end === null) {
+      await new Promise<void>((resolve) => this.#waitingForRoom.push(resolve));
+    }
+  }
+
+  get #queuedBytes(): number {
+    const { stdout, stderr, pty } = this.#lanes;
+    return Math.max(stdout.queuedBytes + stderr.queuedBytes + pty.queuedBytes, this.#events?.queuedBytes ?? 0);
+  }
+
+  #drain(name: StreamName): void {
+    const snapshot = this.#snapshots[name];
+    this.#lanes[name].receive((bytes) => snapshot.add(bytes));
+  }
+
+  #taken(bytes: number): void {
+    this.#onTaken(bytes);
+    if (this.#waitingForRoom.length > 0 && this.#queuedBytes < ROOM_BYTES) this.#wakeAll();
+  }
+
+  #wakeAll(): void {
+    for (const wake of this.#waitingForRoom.splice(0)) wake();
+  }
+}
+
+const NAMES = ["stdout", "stderr", "pty"] as const;

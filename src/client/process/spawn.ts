@@ -1,0 +1,96 @@
+/** Starts processes, and finds those that were started before. */
+
+import { ServerError } from "../errors.ts";
+import type { Session } from "../session/session.ts";
+import type { OverflowRule } from "./output_hub.ts";
+import { ProcessHandle } from "./process_handle.ts";
+import type { ProcessReference } from "./process_types.ts";
+import { type SpawnOptions, startParams } from "./spawn_options.ts";
+
+/** Kept here of output that nobody reads and the server does not hold back, before the oldest is dropped. */
+const LATEST_BYTES = 1024 * 1024;
+/**
+ * The same where all of it was wanted, and the server cannot hold it back: as much as a server that can would hold for
+ * a client that is away.
+ */
+const UNACKNOWLEDGED_BYTES = 64 * 1024 * 1024;
+
+/** Starts a process. Its events have somewhere to go before the server is asked, and nowhere any more when that fails. */
+export async function spawn(session: Session, argv: readonly string[], options: SpawnOptions): Promise<ProcessHandle> {
+  options.signal?.throwIfAborted();
+  const processId = options.id ?? crypto.randomUUID();
+  const wanted = options.output ?? (options.keep === true ? "latest" : "acknowledged");
+  const isHeld = wanted === "acknowledged" && session.has("acknowledgedOutput");
+  const params = startParams(argv, options, {
+    processId,
+    info: session.environmentInfo,
+    output: isHeld ? "acknowledged" : "latest",
+  });
+  const tty = params.tty === true;
+  const handle = new ProcessHandle({
+    session,
+    reference: {
+      processId,
+      uid: null,
+      sessionId: session.sessionId,
+      tty,
+      stdin: tty || options.stdin === "piped",
+      afterSeq: 0,
+    },
+    isOwn: true,
+    rule: overflowRule(wanted, isHeld),
+    isKept: options.keep === true,
+  });
+  try {
+    const { uid, outputWindowBytes } = await session.call("process/start", params, {
+      // The id is this start's alone: it exists because the first attempt has arrived.
+      resultOfRepeated: (error) => isInUse(error, processId) ? {} : undefined,
+    }) as { uid?: string; outputWindowBytes?: number | null };
+    handle.started({ uid: uid ?? null, windowBytes: outputWindowBytes ?? null });
+  } catch (error) {
+    handle.abandon(error instanceof Error ? error : new Error(String(error)));
+    throw error;
+  }
+  endOnAbort(handle, options.signal);
+  return handle;
+}
+
+/** A process that was started before, by this session or, if it is kept, by another one. */
+export function adopt(session: Session, reference: ProcessReference): ProcessHandle {
+  const isOwn = reference.sessionId === session.sessionId;
+  if (!isOwn && reference.uid === null) {
+    throw new TypeError("cannot reach a process of another session: its reference has no uid");
+  }
+  const handle = new ProcessHandle({
+    session,
+    reference,
+    isOwn,
+    rule: isOwn && session.has("acknowledgedOutput")
+      ? { type: "acknowledged" }
+      : { type: "latest", maxBytes: UNACKNOWLEDGED_BYTES },
+    isKept: true,
+  });
+  handle.fetch();
+  return handle;
+}
+
+function overflowRule(wanted: "acknowledged" | "latest", isHeld: boolean): OverflowRule {
+  if (isHeld) return { type: "acknowledged" };
+  return { type: "latest", maxBytes: wanted === "latest" ? LATEST_BYTES : UNACKNOWLEDGED_BYTES };
+}
+
+const INVALID_REQUEST = -32600;
+
+function isInUse(error: ServerError, processId: string): boolean {
+  return error.code === INVALID_REQUEST && error.message.includes(processId) && /already exists/.test(error.message);
+}
+
+/** Aborting the signal of a start ends the process. */
+function endOnAbort(handle: ProcessHandle, signal: AbortSignal | undefined): void {
+  if (signal === undefined) return;
+  // It may have ended by itself, or the session with it.
+  const end = () => void handle.terminate({ tree: true }).catch(() => handle.terminate().catch(() => {}));
+  if (signal.aborted) return end();
+  signal.addEventListener("abort", end, { once: true });
+  handle.onEnd(() => signal.removeEventListener("abort", end));
+}

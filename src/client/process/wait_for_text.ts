@@ -1,0 +1,118 @@
+/** Looks for a text in the output of a process as it comes, across chunks and characters that were cut. */
+
+import { type Duration, milliseconds } from "../duration.ts";
+import { ProcessFailedError } from "../errors.ts";
+import type { OutputHub } from "./output_hub.ts";
+import type { StreamName } from "./feed_sink.ts";
+import type { ProcessStatus } from "./process_status.ts";
+import { within } from "./within.ts";
+
+/**
+ * How long to look.
+ *
+ * ```ts
+ * const options: WaitForOptions = { timeout: "30s" };
+ * await handle.waitForText("ready", options);
+ * ```
+ */
+export interface WaitForOptions {
+  /** Gives up with a `TimedOutError`. The process runs on. */
+  readonly timeout?: Duration | undefined;
+  /** Gives up. The process runs on. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * What was found.
+ *
+ * ```ts
+ * const { groups }: TextMatch = await handle.waitForText(/listening on (\\d+)/);
+ * console.log(groups[0]);
+ * ```
+ */
+export interface TextMatch {
+  /** The text that matched. */
+  readonly text: string;
+  /** What the groups of a regular expression matched. */
+  readonly groups: readonly (string | undefined)[];
+}
+
+/** Text that is searched: a pattern that is longer than this is not found where it began before. */
+const MAX_SEARCHED_CHARACTERS = 256 * 1024;
+/** How much of the output an error shows. */
+const SHOWN_CHARACTERS = 2000;
+
+/** Reads along with whoever else reads, and takes nothing from them. */
+export class TextSearch {
+  #text = "";
+  readonly #decoders = new Map<StreamName, TextDecoder>();
+  #onText: () => void = () => {};
+
+  /** Begins with what is kept of the output so far. */
+  constructor(hub: OutputHub) {
+    hub.tap((name, bytes) => this.#add(name, bytes));
+  }
+
+  #add(name: StreamName, bytes: Uint8Array): void {
+    let decoder = this.#decoders.get(name);
+    if (decoder === undefined) this.#decoders.set(name, decoder = new TextDecoder());
+    this.#text = (this.#text + decoder.decode(bytes, { stream: true })).slice(-MAX_SEARCHED_CHARACTERS);
+    this.#onText();
+  }
+
+  /** Resolves with the next match; the search after it goes on behind it. */
+  async next(
+    pattern: string | RegExp,
+    closed: Promise<ProcessStatus>,
+    { timeout, signal }: WaitForOptions,
+  ): Promise<TextMatch> {
+    const found = Promise.withResolvers<TextMatch>();
+    const look = () => {
+      const match = find(this.#text, pattern);
+      if (match === null) return;
+      this.#text = this.#text.slice(match.end);
+      this.#onText = () => {};
+      found.resolve({ text: match.text, groups: match.groups });
+    };
+    this.#onText = look;
+    look();
+    const ended = closed.then((status) => {
+      const output = this.#text.slice(-SHOWN_CHARACTERS);
+      const how = status.signal ?? `code ${status.code}`;
+      const message = `waiting for ${
+        describe(pattern)
+      }: the process ended (${how}) without writing it; last output: ${output}`;
+      throw new ProcessFailedError(message, {
+        code: status.code,
+        signal: status.signal,
+        stdout: new TextEncoder().encode(output),
+        stderr: new Uint8Array(0),
+      });
+    });
+    ended.catch(() => {});
+    const timeoutMs = timeout === undefined ? null : milliseconds(timeout, "timeout");
+    try {
+      return await within(Promise.race([found.promise, ended]), {
+        timeoutMs,
+        signal,
+        what: `waiting for ${describe(pattern)}`,
+      });
+    } finally {
+      if (this.#onText === look) this.#onText = () => {};
+    }
+  }
+}
+
+function find(text: string, pattern: string | RegExp) {
+  if (typeof pattern === "string") {
+    const at = text.indexOf(pattern);
+    return at === -1 ? null : { text: pattern, groups: [], end: at + pattern.length };
+  }
+  // Flags `g` and `y` would make the pattern remember where it was.
+  const match = new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, "")).exec(text);
+  return match === null ? null : { text: match[0], groups: match.slice(1), end: match.index + match[0].length };
+}
+
+function describe(pattern: string | RegExp): string {
+  return typeof pattern === "string" ? JSON.stringify(pattern) : String(pattern);
+}

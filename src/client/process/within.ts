@@ -1,0 +1,33 @@
+/** Waiting with an end: a deadline or a signal ends the waiting, and nothing else. */
+
+import { abortedBy, TimedOutError } from "../errors.ts";
+
+/** When to give up, and what to call it. */
+export interface WithinOptions {
+  readonly timeoutMs: number | null;
+  readonly signal?: AbortSignal | undefined;
+  /** What is waited for, for the message of the error. */
+  readonly what: string;
+}
+
+/** Rejects with `TimedOutError` or `AbortedError` when it takes too long. */
+export async function within<Value>(promise: Promise<Value>, options: WithinOptions): Promise<Value> {
+  const { timeoutMs, signal, what } = options;
+  if (timeoutMs === null && signal === undefined) return await promise;
+  if (signal?.aborted) throw abortedBy(signal, what);
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let abort = () => {};
+  const given = new Promise<never>((_, reject) => {
+    if (timeoutMs !== null) {
+      timer = setTimeout(() => reject(new TimedOutError(`${what}: not within ${timeoutMs} ms`)), timeoutMs);
+    }
+    abort = () => reject(abortedBy(signal!, what));
+    signal?.addEventListener("abort", abort, { once: true });
+  });
+  try {
+    return await Promise.race([promise, given]);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", abort);
+  }
+}

@@ -1,0 +1,85 @@
+/** What is said first on a new link: `initialize`, its answer, `initialized`. */
+
+import type { EnvironmentInfo } from "../../protocol/environment.ts";
+import { ProtocolError, ServerError, SessionExpiredError } from "../errors.ts";
+
+/** Who connects, and which session is meant. */
+export interface HandshakeOptions {
+  readonly clientName: string;
+  /** Null: a new session. */
+  readonly resumeSessionId: string | null;
+  /** How long the session is to wait for its client when the connection is lost. Null: as the server is set. */
+  readonly detachTtlMs: number | null;
+}
+
+/** What the server answered, with the defaults of whatever an older one leaves out. */
+export interface Welcome {
+  readonly sessionId: string;
+  readonly environmentInfo: EnvironmentInfo;
+  /** How long the session waits for its client. */
+  readonly detachTtlMs: number;
+}
+
+/** For servers that do not say it: the reference's value. */
+const DEFAULT_DETACH_TTL_MS = 30_000;
+
+/** Additions to results that this library uses. Servers ignore names they do not know. */
+const OPTIONAL_FIELDS = [
+  "processEndReason",
+  "networkDenials",
+  "processUid",
+  "processName",
+  "outputGap",
+  "processFailure",
+  "acknowledgedOutput",
+  "detachTtlMs",
+];
+
+/** The parameters of `initialize`. */
+export function initializeParams(options: HandshakeOptions): Record<string, unknown> {
+  const { clientName, resumeSessionId, detachTtlMs } = options;
+  return {
+    clientName,
+    resumeSessionId,
+    // The connection that is lost here may still look alive at the server.
+    ...(resumeSessionId === null ? {} : { takeover: true }),
+    ...(detachTtlMs === null ? {} : { detachTtlMs }),
+    optionalFields: OPTIONAL_FIELDS,
+  };
+}
+
+/** @throws {ProtocolError} when the answer has no session */
+export function readWelcome(result: unknown): Welcome {
+  const { sessionId, environmentInfo, detachTtlMs } = (result ?? {}) as Partial<Welcome>;
+  if (typeof sessionId !== "string") {
+    throw new ProtocolError("cannot open a session: the server's answer to initialize has no sessionId");
+  }
+  const given = (environmentInfo ?? {}) as Partial<EnvironmentInfo>;
+  return {
+    sessionId,
+    environmentInfo: {
+      ...given,
+      shell: given.shell ?? { name: "sh", path: "/bin/sh" },
+      executorVersion: given.executorVersion ?? "",
+      cwd: given.cwd ?? null,
+      userHomeDir: given.userHomeDir ?? null,
+      platformOs: given.platformOs ?? "",
+      prependPathDirs: given.prependPathDirs ?? [],
+      temporaryDirectories: given.temporaryDirectories ?? [],
+      tempDir: given.tempDir ?? "file:///tmp",
+      capabilities: given.capabilities ?? {},
+      sandbox: given.sandbox ?? { setting: "auto" },
+    },
+    detachTtlMs: typeof detachTtlMs === "number" ? detachTtlMs : DEFAULT_DETACH_TTL_MS,
+  };
+}
+
+const INVALID_REQUEST = -32600;
+
+/** A refused `initialize` as the error it means. -32010, a session that somebody else holds, is for trying again. */
+export function handshakeError(error: ServerError, { resumeSessionId }: HandshakeOptions): Error {
+  if (resumeSessionId === null || error.code !== INVALID_REQUEST || !/unknown session/i.test(error.message)) {
+    return error;
+  }
+  return new SessionExpiredError(`cannot resume the session: ${error.message}`, { cause: error });
+}

@@ -1,0 +1,99 @@
+/**
+ * What the server sends, as values. Output of processes is nearly everything that comes, and is read without a JSON
+ * parser where it looks as this server writes it; anything else goes through `JSON.parse`.
+ */
+
+import { ProtocolError } from "../errors.ts";
+
+/** Output of a process, still encoded. */
+export interface OutputMessage {
+  readonly type: "output";
+  readonly processId: string;
+  readonly seq: number;
+  readonly stream: "stdout" | "stderr" | "pty";
+  /** Base64. */
+  readonly chunk: string;
+}
+
+/** One message of the server. */
+export type Inbound =
+  | OutputMessage
+  | { readonly type: "notification"; readonly method: string; readonly params: Record<string, unknown> }
+  | { readonly type: "result"; readonly id: number; readonly result: unknown }
+  | { readonly type: "error"; readonly id: number; readonly code: number; readonly message: string }
+  /** A request of the server's. This client answers none. */
+  | { readonly type: "request" };
+
+const OUTPUT_HEAD = '{"method":"process/output","params":{"processId":"';
+const SEQ = '","seq":';
+const STREAM = ',"stream":"';
+const CHUNK = '","chunk":"';
+const END = '"}}';
+
+/**
+ * Reads one message.
+ *
+ * @throws {ProtocolError} when it is none
+ */
+export function readInbound(text: string): Inbound {
+  return (text.startsWith(OUTPUT_HEAD) ? readOutput(text) : null) ?? readAny(text);
+}
+
+/** Null: not written as this server writes it, so the parser has to look. */
+function readOutput(text: string): OutputMessage | null {
+  const idStart = OUTPUT_HEAD.length;
+  const idEnd = text.indexOf('"', idStart);
+  const seqStart = idEnd + SEQ.length;
+  if (idEnd === -1 || !text.startsWith(SEQ, idEnd)) return null;
+  const seqEnd = text.indexOf(",", seqStart);
+  const streamStart = seqEnd + STREAM.length;
+  if (seqEnd === -1 || !text.startsWith(STREAM, seqEnd)) return null;
+  const streamEnd = text.indexOf('"', streamStart);
+  const chunkStart = streamEnd + CHUNK.length;
+  const chunkEnd = text.length - END.length;
+  if (streamEnd === -1 || !text.startsWith(CHUNK, streamEnd) || !text.startsWith(END, chunkEnd)) return null;
+  const processId = text.slice(idStart, idEnd);
+  const seq = Number(text.slice(seqStart, seqEnd));
+  const stream = text.slice(streamStart, streamEnd);
+  if (processId.includes("\\") || !Number.isSafeInteger(seq) || !isStream(stream)) return null;
+  return { type: "output", processId, seq, stream, chunk: text.slice(chunkStart, chunkEnd) };
+}
+
+function isStream(word: unknown): word is OutputMessage["stream"] {
+  return word === "stdout" || word === "stderr" || word === "pty";
+}
+
+function readAny(text: string): Inbound {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new ProtocolError("cannot read a message of the server: not JSON", { cause: error });
+  }
+  if (!isObject(value)) throw new ProtocolError("cannot read a message of the server: not an object");
+  const { id, method, params, result, error } = value;
+  if (typeof method === "string") {
+    if (id !== undefined) return { type: "request" };
+    const given = isObject(params) ? params : {};
+    return method === "process/output" ? outputOf(given) : { type: "notification", method, params: given };
+  }
+  if (typeof id !== "number") throw new ProtocolError("cannot read a message of the server: neither method nor id");
+  if (isObject(error) && typeof error.code === "number" && typeof error.message === "string") {
+    return { type: "error", id, code: error.code, message: error.message };
+  }
+  if (!("result" in value)) throw new ProtocolError("cannot read a message of the server: an answer without a result");
+  return { type: "result", id, result };
+}
+
+function outputOf({ processId, seq, stream, chunk }: Record<string, unknown>): OutputMessage {
+  if (
+    typeof processId !== "string" || typeof chunk !== "string" || !Number.isSafeInteger(seq) || !isStream(stream)
+  ) {
+    throw new ProtocolError("cannot read a message of the server: process/output without its members");
+  }
+  return { type: "output", processId, seq: seq as number, stream, chunk };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,158 @@
+/**
+ * The requests without an answer, in the order they were made. They outlive a connection: what had not been sent, or
+ * may be repeated, is sent again on the next one, under the same number and in the same order.
+ */
+
+import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
+import { ServerError } from "../errors.ts";
+import { isRepeatable } from "./repeatable.ts";
+
+const INVALID_REQUEST = -32600;
+
+/** Particulars of one request. */
+export interface CallOptions {
+  /** Gives up waiting. The server may still do what was asked. */
+  readonly signal?: AbortSignal | undefined;
+  /** Whether it may be sent again when its connection was lost, where that is known better than by its method. */
+  readonly repeatable?: boolean | undefined;
+  /**
+   * Asked when a request that was sent twice is answered with an error: the result, if the error means that the first
+   * one has succeeded. Undefined: it is an error.
+   */
+  readonly resultOfRepeated?: ((error: ServerError) => unknown) | undefined;
+}
+
+interface OpenRequest {
+  readonly method: string;
+  readonly text: string;
+  readonly isRepeatable: boolean;
+  readonly resultOfRepeated: CallOptions["resultOfRepeated"];
+  /** How often it was handed to a link. */
+  timesSent: number;
+  resolve(result: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** See the head of the module. */
+export class RequestTable {
+  readonly #open = new Map<number, OpenRequest>();
+  #nextId = 1;
+
+  /** How many there are. */
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Takes up a request. It is sent with `send` or with the next connection. */
+  add(
+    method: string,
+    params: unknown,
+    { resultOfRepeated, repeatable }: CallOptions,
+  ): { id: number; answer: Promise<unknown> } {
+    const id = this.#nextId++;
+    const text = encode(id, method, params);
+    if (isTooLong(text)) {
+      const message =
+        `cannot send ${method}: ${text.length} characters, and a message has at most ${MAX_FRAME_BYTES} bytes`;
+      return { id, answer: Promise.reject(new ServerError(method, INVALID_REQUEST, message)) };
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    this.#open.set(id, {
+      method,
+      text,
+      isRepeatable: repeatable ?? isRepeatable(method, params),
+      resultOfRepeated,
+      timesSent: 0,
+      resolve,
+      reject,
+    });
+    return { id, answer: promise };
+  }
+
+  /** A number for a message that is not kept here. */
+  takeId(): number {
+    return this.#nextId++;
+  }
+
+  /** Hands one request to a link. */
+  send(id: number, send: (text: string) => void): void {
+    const request = this.#open.get(id);
+    if (request === undefined) return;
+    request.timesSent++;
+    send(request.text);
+  }
+
+  /** Hands every request to a new link. */
+  sendAll(send: (text: string) => void): void {
+    for (const id of [...this.#open.keys()]) this.send(id, send);
+  }
+
+  /** False: nobody asked, or nobody waits any more. */
+  succeed(id: number, result: unknown): boolean {
+    const request = this.#take(id);
+    request?.resolve(result);
+    return request !== null;
+  }
+
+  /** The server's answer is an error. False: nobody asked, or nobody waits any more. */
+  fail(id: number, code: number, message: string): boolean {
+    const request = this.#take(id);
+    if (request === null) return false;
+    const error = new ServerError(request.method, code, message);
+    const result = request.timesSent > 1 ? request.resultOfRepeated?.(error) : undefined;
+    if (result === undefined) request.reject(error);
+    else request.resolve(result);
+    return true;
+  }
+
+  /** Nobody waits for this one any more. */
+  abandon(id: number, error: unknown): void {
+    this.#take(id)?.reject(error);
+  }
+
+  /** The connection is lost: what was sent and must not be repeated fails. */
+  connectionLost(errorFor: (method: string) => Error): void {
+    for (const [id, { method, timesSent, isRepeatable }] of this.#open) {
+      if (timesSent > 0 && !isRepeatable) this.#take(id)!.reject(errorFor(method));
+    }
+  }
+
+  /** Nothing will be answered any more. */
+  end(error: Error): void {
+    for (const id of [...this.#open.keys()]) this.#take(id)!.reject(error);
+  }
+
+  #take(id: number): OpenRequest | null {
+    const request = this.#open.get(id) ?? null;
+    this.#open.delete(id);
+    return request;
+  }
+}
+
+/** Members that are base64, and long. The long way, `JSON.stringify`, looks at every character of what needs no escapes. */
+const BASE64_MEMBERS: Readonly<Record<string, string>> = {
+  "process/write": "chunk",
+  "fs/writeBlock": "chunk",
+  "fs/writeFile": "dataBase64",
+  "net/write": "chunk",
+};
+
+/**
+ * A server ends the connection of whoever sends such a frame. The request would be repeated on the next one, and end that,
+ * too, for ever.
+ */
+function isTooLong(text: string): boolean {
+  // A character has three bytes at most.
+  if (text.length * 3 <= MAX_FRAME_BYTES) return false;
+  return text.length > MAX_FRAME_BYTES || new TextEncoder().encode(text).length > MAX_FRAME_BYTES;
+}
+
+function encode(id: number, method: string, params: unknown): string {
+  const member = BASE64_MEMBERS[method];
+  if (member !== undefined) {
+    const { [member]: text, ...rest } = params as Record<string, string>;
+    return `{"id":${id},"method":"${method}","params":${JSON.stringify(rest).slice(0, -1)},"${member}":"${text}"}}`;
+  }
+  const members = params === undefined ? "" : `,"params":${JSON.stringify(params)}`;
+  return `{"id":${id},"method":"${method}"${members}}`;
+}
