@@ -1,0 +1,100 @@
+/**
+ * The black-box suite for `shell` servers (`CHECKS`/mcp/suite.mjs) on ours: with the stock shell, with a patched Bash
+ * where one is installed (`CODEX097_DIR`), and, where this is root and the server is compiled, as an ordinary user.
+ *
+ * One case reads process ids that commands have written down, and asks this system whether they live. Inside a sandbox
+ * ids begin anew, and on a machine whose kernel threads are visible they are those of other, living processes: root may
+ * ask about them, others may not. So that case is judged as an ordinary user alone.
+ */
+
+import { serverCommand } from "../support/test_server.ts";
+
+const CASE_OF_IDS = "timeout: timeout kills the shell's children";
+const NOBODY = "65534";
+
+interface Run {
+  readonly name: string;
+  /** The server's own words. */
+  readonly server: readonly string[];
+  /** As an ordinary user, in this directory of its own. */
+  readonly directory?: string;
+}
+
+const checks = Deno.env.get("CHECKS");
+if (checks === undefined) {
+  console.error("CHECKS is not set: the directory that holds mcp/suite.mjs");
+  Deno.exit(2);
+}
+const suite = `${Deno.realPathSync(checks)}/mcp/suite.mjs`;
+const isRoot = Deno.uid() === 0;
+const { program, args } = serverCommand();
+const server = [program, ...args, "mcp"];
+const counts = { passed: 0, failed: 0 };
+
+await judge({ name: "with the stock shell", server });
+const bash = await patchedBash();
+if (bash === null) console.log("SKIPPED: with a patched Bash (CODEX097_DIR names none that runs here)");
+else await judge({ name: "with a patched Bash", server: [...server, "--bash", bash] });
+if (!isRoot) console.log("SKIPPED: as another user (this is an ordinary one)");
+else if (args.length > 0) console.log("SKIPPED: as an ordinary user (the server is not compiled)");
+else await asOrdinaryUser();
+console.log(`${counts.passed} passed, ${counts.failed} failed`);
+Deno.exit(counts.failed === 0 ? 0 : 1);
+
+async function judge({ name, server, directory }: Run): Promise<void> {
+  console.log(`--- ${name}`);
+  const deno = directory === undefined ? Deno.execPath() : `${directory}/deno`;
+  const path = directory === undefined ? suite : `${directory}/checks/mcp/suite.mjs`;
+  const words = [deno, "run", "--quiet", "--allow-all", path, "--", ...server];
+  const command = directory === undefined
+    ? words
+    : ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", ...words];
+  const { stdout } = await new Deno.Command(command[0]!, {
+    args: command.slice(1),
+    ...(directory === undefined ? {} : { cwd: directory, env: { HOME: directory, DENO_DIR: `${directory}/cache` } }),
+    stderr: "inherit",
+  }).output();
+  const lines = new TextDecoder().decode(stdout).split("\n");
+  const isJudged = (line: string) => !isRoot || directory !== undefined || !line.includes(CASE_OF_IDS);
+  const passed = lines.filter((line) => line.startsWith("PASS ") && isJudged(line)).length;
+  const failed = lines.filter((line) => line.startsWith("FAIL ") && isJudged(line)).length;
+  lines.forEach((line, index) => {
+    if (line.startsWith("FAIL ")) console.log(`${line}\n${lines[index + 1]}${isJudged(line) ? "" : " (not judged)"}`);
+  });
+  counts.passed += passed;
+  // A suite that does not run at all has failed.
+  counts.failed += passed + failed === 0 ? 1 : failed;
+}
+
+/** One of the builds of the npm package that runs on this system. */
+async function patchedBash(): Promise<string | null> {
+  const root = Deno.env.get("CODEX097_DIR");
+  if (root === undefined) return null;
+  const cpu = Deno.build.arch === "aarch64" ? "aarch64" : "x86_64";
+  const builds = `${root}/node_modules/@openai/codex-shell-tool-mcp/vendor/${cpu}-unknown-linux-musl/bash`;
+  try {
+    for (const { name } of Deno.readDirSync(builds)) {
+      const path = `${builds}/${name}/bash`;
+      const { success } = await new Deno.Command(path, { args: ["-c", ":"], stderr: "null" }).output();
+      if (success) return path;
+    }
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+  return null;
+}
+
+/** With copies of all that it needs: what is root's may be in places that others cannot read. */
+async function asOrdinaryUser(): Promise<void> {
+  const directory = await Deno.makeTempDir({ dir: "/var/tmp", prefix: "mcp-suite-" });
+  try {
+    await Deno.copyFile(Deno.execPath(), `${directory}/deno`);
+    await Deno.copyFile(program, `${directory}/exec-server`);
+    const copy = ["-r", Deno.realPathSync(checks!), `${directory}/checks`];
+    await new Deno.Command("cp", { args: copy }).output();
+    await new Deno.Command("chown", { args: ["-R", `${NOBODY}:${NOBODY}`, directory] }).output();
+    await judge({ name: "as an ordinary user", server: [`${directory}/exec-server`, "mcp"], directory });
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+}
