@@ -1,0 +1,88 @@
+/**
+ * The executor's identity in a file of its own: made once, private, and refused when others may read it.
+ *
+ * The seed of the key pair is all it holds. Two programs that start at once with a new file end up with the same one.
+ */
+
+import { complainOfRights } from "../../transport/tls_files.ts";
+import { KEY_SEED_BYTES, type KeyPair, keyPairFrom, systemRandom, toBase64 } from "../noise/keys.ts";
+
+/** What makes the file known as one. */
+const VERSION = 1;
+/** Far more than it has. */
+const MAX_FILE_BYTES = 4096;
+
+/** The identity in the file, which is made if there is none. Rejects with what is wrong and what to do. */
+export async function loadIdentity(path: string): Promise<KeyPair> {
+  const known = await readIdentity(path);
+  if (known !== null) return known;
+  try {
+    await create(path);
+  } catch (error) {
+    throw new Error(`cannot write --identity-file ${JSON.stringify(path)}: ${reasonOf(error)}`, { cause: error });
+  }
+  // Read again: another program may have been faster.
+  return (await readIdentity(path))!;
+}
+
+/** Null: there is no such file. */
+export async function readIdentity(path: string): Promise<KeyPair | null> {
+  const named = `--identity-file ${JSON.stringify(path)}`;
+  let text: string;
+  try {
+    using file = await Deno.open(path);
+    const info = await file.stat();
+    const complaint = info.isFile ? complainOfRights(info, Deno.uid()) : "is not a regular file";
+    if (complaint !== null) throw new Refusal(`${named} ${complaint}`);
+    text = await readShort(file);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return null;
+    if (error instanceof Refusal) throw error;
+    throw new Error(`cannot read ${named}: ${reasonOf(error)}`, { cause: error });
+  }
+  const seed = seedIn(text);
+  if (seed === null) throw new Error(`${named} holds no identity: move it away, and a new one will be made`);
+  return keyPairFrom(seed);
+}
+
+class Refusal extends Error {}
+
+async function readShort(file: Deno.FsFile): Promise<string> {
+  const bytes = new Uint8Array(MAX_FILE_BYTES);
+  let end = 0;
+  for (let count = await file.read(bytes); count !== null; count = await file.read(bytes.subarray(end))) {
+    end += count;
+    if (end === bytes.length) throw new Error(`larger than ${MAX_FILE_BYTES - 1} bytes`);
+  }
+  return new TextDecoder().decode(bytes.subarray(0, end));
+}
+
+function seedIn(text: string): Uint8Array<ArrayBuffer> | null {
+  try {
+    const { version, seed } = JSON.parse(text);
+    const bytes = Uint8Array.from(atob(seed), (character) => character.charCodeAt(0));
+    return version === VERSION && bytes.length === KEY_SEED_BYTES ? bytes : null;
+  } catch {
+    // Whatever it is, it is not one of ours. What it holds is not for a message.
+    return null;
+  }
+}
+
+/** Whole or not at all: written beside it, and then linked to its name, which fails if there is one by now. */
+async function create(path: string): Promise<void> {
+  await Deno.mkdir(path.replace(/\/[^/]*$/, "") || "/", { recursive: true, mode: 0o700 });
+  const draft = `${path}.${crypto.randomUUID()}`;
+  const text = JSON.stringify({ version: VERSION, seed: toBase64(systemRandom(KEY_SEED_BYTES)) }) + "\n";
+  await Deno.writeTextFile(draft, text, { mode: 0o600, createNew: true });
+  try {
+    await Deno.link(draft, path);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+  } finally {
+    await Deno.remove(draft);
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

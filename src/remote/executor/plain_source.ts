@@ -1,0 +1,164 @@
+/**
+ * The seed form: plain JSON-RPC, and a websocket for each client. Each websocket has a registration of its own.
+ *
+ * A rendezvous that says `spareConnections` is kept supplied with so many websockets that no client has yet; with any
+ * other there is one websocket at a time, as at the reference.
+ */
+
+import type { InboundMessage, Link, LinkEnd } from "../../rpc/link.ts";
+import { WebSocketLink } from "../../transport/websocket_link.ts";
+import { DEFAULT_NAME } from "../registry/registry_client.ts";
+import { originOf } from "../registry/registry_url.ts";
+import type { Backoff } from "./backoff.ts";
+import { idempotencyId } from "./idempotency_id.ts";
+import { RemoteSource, type RemoteSourceOptions } from "./remote_source.ts";
+
+export interface PlainSourceOptions extends RemoteSourceOptions {
+  readonly name?: string;
+}
+
+/** Clients at once, and websockets that wait for one. Each takes a descriptor, and a session with processes. */
+const MAX_WEBSOCKETS = 256;
+
+export class PlainSource extends RemoteSource {
+  readonly #name: string;
+  readonly #idempotencyId: Promise<string>;
+  readonly #links = new Set<WebSocketLink>();
+  /** Loops that have a websocket or are getting one, and those of them whose websocket has a client. */
+  readonly #lanes = new Set<Promise<void>>();
+  #usedLanes = 0;
+  #laneCount = 0;
+  /** Null until the rendezvous has said what it wants: one websocket at all. */
+  #spareConnections: number | null = null;
+  readonly #failed = Promise.withResolvers<never>();
+
+  constructor(options: PlainSourceOptions) {
+    super("executor", options);
+    this.#name = options.name ?? DEFAULT_NAME;
+    this.#idempotencyId = idempotencyId(this.id, this.#name);
+  }
+
+  protected override async serveAll(): Promise<void> {
+    this.#fillUp();
+    await Promise.race([this.#allLanes(), this.#failed.promise]);
+  }
+
+  async #allLanes(): Promise<void> {
+    while (this.#lanes.size > 0) await Promise.all(this.#lanes);
+  }
+
+  protected override dropSockets(): void {
+    for (const link of this.#links) link.close({ cause: "done", reason: "the server is shutting down" });
+  }
+
+  /** Opens as many lanes as are missing. */
+  #fillUp(): void {
+    while (this.#isLaneMissing()) {
+      this.#laneCount++;
+      const lane = this.#runLane().catch(this.#failed.reject).finally(() => {
+        this.#laneCount--;
+        this.#lanes.delete(lane);
+      });
+      this.#lanes.add(lane);
+    }
+  }
+
+  #isLaneMissing(): boolean {
+    if (this.closing.signal.aborted || this.#laneCount >= MAX_WEBSOCKETS) return false;
+    const wanted = this.#spareConnections === null ? 1 : this.#usedLanes + this.#spareConnections;
+    return this.#laneCount < wanted;
+  }
+
+  #isLaneSuperfluous(): boolean {
+    return this.#laneCount > (this.#spareConnections === null ? 1 : this.#usedLanes + this.#spareConnections);
+  }
+
+  /** One websocket after another. */
+  async #runLane(): Promise<void> {
+    const backoff = this.newBackoff();
+    while (!this.closing.signal.aborted && !this.#isLaneSuperfluous()) {
+      let wasUsed = false;
+      try {
+        wasUsed = await this.#serveOne(backoff);
+      } catch (error) {
+        this.noteFailure(error);
+      }
+      // The next client may be waiting already.
+      if (!wasUsed) await this.pause(backoff);
+    }
+  }
+
+  /** Registers, dials, and serves whoever comes; whether anybody did. */
+  async #serveOne(backoff: Backoff): Promise<boolean> {
+    const { signal } = this.closing;
+    const registration = await this.registry.registerPlain(await this.#idempotencyId, this.#name, signal);
+    this.#spareConnections = registration.spareConnections;
+    this.#fillUp();
+    const { stream, initialBytes } = await this.dial(registration.url);
+    const link = new WebSocketLink(stream, this.socketOptions(initialBytes));
+    this.#links.add(link);
+    this.states.connected({
+      rendezvous: originOf(registration.url),
+      executor: this.id,
+      registration: registration.registrationId,
+    });
+    const cancel = this.countSuccess(backoff);
+    let isUsed = false;
+    const watched = new WatchedLink(link, () => {
+      isUsed = true;
+      backoff.reset();
+      this.#usedLanes++;
+      this.#fillUp();
+    });
+    try {
+      await this.serve(watched, { remote: originOf(registration.url), requestId: null });
+      // One that has had a client ends with it, which is nothing to tell of.
+      if (!isUsed && !signal.aborted) this.states.lost("it ended the connection");
+      return isUsed;
+    } finally {
+      if (isUsed) this.#usedLanes--;
+      cancel();
+      this.#links.delete(link);
+    }
+  }
+}
+
+/** A link that says when its first message comes: then it has a client. */
+class WatchedLink implements Link {
+  readonly #link: Link;
+  readonly #onFirstMessage: () => void;
+
+  constructor(link: Link, onFirstMessage: () => void) {
+    this.#link = link;
+    this.#onFirstMessage = onFirstMessage;
+  }
+
+  receive(
+    receiver: (message: InboundMessage) => void | Promise<void>,
+    onEnd?: () => void,
+    onPeerClosing?: () => void | Promise<void>,
+  ): Promise<LinkEnd> {
+    let isFirst = true;
+    return this.#link.receive(
+      (message) => {
+        if (isFirst) this.#onFirstMessage();
+        isFirst = false;
+        return receiver(message);
+      },
+      onEnd,
+      onPeerClosing,
+    );
+  }
+
+  send(...args: Parameters<Link["send"]>): Promise<void> {
+    return this.#link.send(...args);
+  }
+
+  probe(withinMs: number): void {
+    this.#link.probe(withinMs);
+  }
+
+  close(...args: Parameters<Link["close"]>): void {
+    this.#link.close(...args);
+  }
+}

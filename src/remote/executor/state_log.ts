@@ -1,0 +1,32 @@
+/** Tells of every change of the connection to the rendezvous, once: a failure that repeats is not news. */
+
+import type { LogFields, Logger } from "../../log.ts";
+
+export class StateLog {
+  readonly #log: Logger;
+  #state = "";
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  connected(fields: LogFields): void {
+    this.#enter("connected", () => this.#log.info("connected to the rendezvous", fields));
+  }
+
+  /** The websocket was open, and is gone. */
+  lost(reason: string): void {
+    this.#enter(`lost ${reason}`, () => this.#log.warn("the rendezvous is lost: connecting again", { reason }));
+  }
+
+  /** Neither registered nor connected, and going on trying. */
+  failing(reason: string): void {
+    this.#enter(`failing ${reason}`, () => this.#log.warn("cannot reach the rendezvous: trying again", { reason }));
+  }
+
+  #enter(state: string, tell: () => void): void {
+    if (this.#state === state) return;
+    this.#state = state;
+    tell();
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * Passes links on to another server: for each a websocket of its own to the destination, whole messages unparsed.
+ *
+ * The end of either side is the end of the other. Messages go on as text, which every JSON-RPC server takes (the reference
+ * sends them as binary). Each direction waits for the other side to take what was sent.
+ */
+
+import type { Clock } from "../../clock.ts";
+import { Dialer } from "../../http/dialer.ts";
+import type { Logger } from "../../log.ts";
+import type { InboundMessage, Link } from "../../rpc/link.ts";
+import type { Peer } from "../../transport/link_source.ts";
+import { WebSocketLink } from "../../transport/websocket_link.ts";
+import { dialWebSocket } from "../dial/dial_websocket.ts";
+import { MAX_CHANNEL_MESSAGE_BYTES } from "../noise/limits.ts";
+import { isThisMachine } from "../registry/registry_url.ts";
+
+export interface ForwarderOptions {
+  /** `ws://`, `wss://` or `unix:/PATH`; path and query are kept. */
+  readonly destination: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly pingIntervalMs: number;
+}
+
+const DIAL_TIMEOUT_MS = 10_000;
+
+export class Forwarder {
+  readonly #options: ForwarderOptions;
+  readonly #dialer: Dialer;
+  #open = 0;
+
+  constructor(options: ForwarderOptions) {
+    this.#options = options;
+    const host = URL.parse(options.destination)?.hostname ?? "";
+    // No proxy leads back to this machine.
+    const { env } = options;
+    const direct = { NO_PROXY: "*", ...pick(env, ["CODEX_CA_CERTIFICATE", "SSL_CERT_FILE"]) };
+    this.#dialer = new Dialer(isThisMachine(host) ? direct : env, "forward");
+  }
+
+  /** Links that are passed on. */
+  get open(): number {
+    return this.#open;
+  }
+
+  /** Passes a link on until either side ends. */
+  async serve(link: Link, peer: Peer): Promise<void> {
+    const log = this.#options.log.with({ connection: peer.id });
+    this.#open++;
+    try {
+      const far = await this.#dial();
+      log.info("forwarded", { remote: peer.remote, requestId: peer.requestId ?? undefined });
+      await join(link, far);
+      log.info("disconnected");
+    } catch (error) {
+      log.warn("cannot forward", { reason: error instanceof Error ? error.message : String(error) });
+      link.close({ cause: "fault", reason: "forward_destination_unreachable" });
+    } finally {
+      this.#open--;
+    }
+  }
+
+  async #dial(): Promise<WebSocketLink> {
+    const { destination, clock, pingIntervalMs } = this.#options;
+    const { stream, initialBytes } = await dialWebSocket(destination, {
+      dialer: this.#dialer,
+      clock,
+      timeoutMs: DIAL_TIMEOUT_MS,
+    });
+    return new WebSocketLink(stream, {
+      clock,
+      role: "client",
+      pingIntervalMs,
+      initialBytes,
+      maxFrameBytes: MAX_CHANNEL_MESSAGE_BYTES,
+      maxMessageBytes: MAX_CHANNEL_MESSAGE_BYTES,
+    });
+  }
+}
+
+async function join(near: Link, far: Link): Promise<void> {
+  const passTo = (other: Link) => (message: InboundMessage): Promise<void> | void => {
+    // What is not UTF-8 is not JSON either: an empty text is answered with the same error.
+    return other.send([message ?? ""]).catch(() => other.close());
+  };
+  const passing = [
+    near.receive(passTo(far)).finally(() => far.close({ cause: "done", reason: "" })),
+    far.receive(passTo(near)).finally(() => near.close({ cause: "done", reason: "forward_destination_closed" })),
+  ];
+  await Promise.all(passing);
+}
+
+function pick(env: Readonly<Record<string, string>>, names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(names.flatMap((name) => env[name] === undefined ? [] : [[name, env[name]]]));
+}

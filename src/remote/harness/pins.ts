@@ -1,0 +1,44 @@
+/**
+ * Which executor's key belongs to which name: the client's memory, that no rendezvous can change.
+ *
+ * The registry hands out the executor's key. Whoever runs it could hand out another one and sit in between; a client that
+ * remembers the key notices. The first time there is nothing to compare with, unless the user gives the fingerprint.
+ */
+
+/** Where fingerprints are kept. `name` is rendezvous and executor together. */
+export interface PinStore {
+  /** Null: never seen. */
+  get(name: string): Promise<string | null>;
+  /** Called once for a new name, after the executor has proven that the key is its own. */
+  set(name: string, fingerprint: string): Promise<void>;
+}
+
+/** The executor has another key than before: it was set up anew, or somebody sits in between. */
+export class ExecutorKeyChanged extends Error {
+  override readonly name = "ExecutorKeyChanged";
+  readonly expected: string;
+  readonly found: string;
+
+  constructor(executor: string, expected: string, found: string) {
+    super(
+      `the key of executor ${executor} has changed: expected ${expected}, found ${found}. Either it was set up anew, or ` +
+        `somebody sits between you and it. Compare with what \`exec-server doctor\` says there; if it is right, remove ` +
+        `the old fingerprint and connect again`,
+    );
+    this.expected = expected;
+    this.found = found;
+  }
+}
+
+export function pinName(rendezvous: string, executor: string): string {
+  return `${new URL(rendezvous).host} ${executor}`;
+}
+
+/** Forgets with the program. */
+export function memoryPins(): PinStore {
+  const pins = new Map<string, string>();
+  return {
+    get: (name) => Promise.resolve(pins.get(name) ?? null),
+    set: (name, fingerprint) => Promise.resolve(void pins.set(name, fingerprint)),
+  };
+}

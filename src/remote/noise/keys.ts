@@ -1,0 +1,130 @@
+/**
+ * Key pairs of the noise channel, their public halves on the wire, and the fingerprint people compare.
+ *
+ * A pair is made from 96 bytes of secret randomness, which is also what is kept of one that lasts.
+ */
+
+import { x25519 } from "@noble/curves/ed25519.js";
+import { sha256 } from "@noble/hashes/sha2.js";
+import { ml_kem768 } from "@noble/post-quantum/ml-kem.js";
+import { concatBytes } from "../../bytes.ts";
+import { MLKEM_PUBLIC_KEY_BYTES, X25519_KEY_BYTES } from "./limits.ts";
+import { NoiseError } from "./noise_error.ts";
+
+export type Bytes = Uint8Array<ArrayBuffer>;
+
+export interface PublicKey {
+  readonly x25519: Bytes;
+  readonly mlkem768: Bytes;
+}
+
+export interface KeyPair {
+  readonly publicKey: PublicKey;
+  readonly x25519Secret: Bytes;
+  readonly mlkem768Secret: Bytes;
+}
+
+/** How a public key is written in the registry's calls. */
+export interface WirePublicKey {
+  readonly suite: typeof SUITE;
+  readonly x25519_public_key: string;
+  readonly mlkem768_public_key: string;
+}
+
+/** The registry's name of the protocol. The one that is hashed into the handshake has no `X`. */
+export const SUITE = "Noise_hybridIK_X25519+MLKEM768_AESGCM_SHA256";
+
+/** The name by which registrations and answers agree on it. */
+export const SECURITY_PROFILE = "noise_hybrid_ik_v1";
+
+const X25519_SEED_BYTES = 32;
+const MLKEM_SEED_BYTES = 64;
+export const KEY_SEED_BYTES = X25519_SEED_BYTES + MLKEM_SEED_BYTES;
+
+/** Where secret bytes come from. */
+export type RandomBytes = (count: number) => Bytes;
+
+export const systemRandom: RandomBytes = (count) => crypto.getRandomValues(new Uint8Array(count));
+
+/** The pair that belongs to a seed. */
+export function keyPairFrom(seed: Bytes): KeyPair {
+  if (seed.length !== KEY_SEED_BYTES) {
+    throw new RangeError(`a key seed has ${KEY_SEED_BYTES} bytes, not ${seed.length}`);
+  }
+  const x25519Secret = seed.slice(0, X25519_SEED_BYTES);
+  const { publicKey, secretKey } = ml_kem768.keygen(seed.subarray(X25519_SEED_BYTES));
+  return {
+    publicKey: { x25519: own(x25519.getPublicKey(x25519Secret)), mlkem768: own(publicKey) },
+    x25519Secret,
+    mlkem768Secret: own(secretKey),
+  };
+}
+
+export function generateKeyPair(random: RandomBytes = systemRandom): KeyPair {
+  return keyPairFrom(random(KEY_SEED_BYTES));
+}
+
+export function encodePublicKey(key: PublicKey): WirePublicKey {
+  return {
+    suite: SUITE,
+    x25519_public_key: toBase64(key.x25519),
+    mlkem768_public_key: toBase64(key.mlkem768),
+  };
+}
+
+const WIRE_MEMBERS = ["suite", "x25519_public_key", "mlkem768_public_key"];
+
+/** Reads a public key as the registry hands it out. Unknown members are refused, as the reference does. @throws {NoiseError} */
+export function parsePublicKey(value: unknown): PublicKey {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new NoiseError("public key is not an object");
+  }
+  const key = value as Record<string, unknown>;
+  const unknown = Object.keys(key).find((name) => !WIRE_MEMBERS.includes(name));
+  if (unknown !== undefined) throw new NoiseError("public key has an unknown member");
+  if (key.suite !== SUITE) throw new NoiseError(`public key is not of the suite ${SUITE}`);
+  return {
+    x25519: fromBase64(key.x25519_public_key, "x25519_public_key", X25519_KEY_BYTES),
+    mlkem768: fromBase64(key.mlkem768_public_key, "mlkem768_public_key", MLKEM_PUBLIC_KEY_BYTES),
+  };
+}
+
+/** What people compare and clients pin: SHA-256 of suite and both keys, in base64 without padding, as OpenSSH writes one. */
+export function fingerprint(key: PublicKey): string {
+  const digest = sha256(concatBytes([new TextEncoder().encode(SUITE), key.x25519, key.mlkem768]));
+  return `SHA256:${toBase64(own(digest)).replace(/=+$/, "")}`;
+}
+
+/** Both are public, so the comparison may take its time. */
+export function samePublicKey(one: PublicKey, other: PublicKey): boolean {
+  const equal = (a: Bytes, b: Bytes) => a.length === b.length && a.every((byte, index) => byte === b[index]);
+  return equal(one.x25519, other.x25519) && equal(one.mlkem768, other.mlkem768);
+}
+
+/** With the standard alphabet and padding. Not `toBase64`, which Node before 25 and older browsers do not have. */
+export function toBase64(bytes: Uint8Array): string {
+  let text = "";
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return btoa(text);
+}
+
+function fromBase64(value: unknown, name: string, length: number): Bytes {
+  let text: string;
+  try {
+    if (typeof value !== "string") throw new TypeError("not a text");
+    text = atob(value);
+  } catch {
+    // Whatever is wrong with it, it holds no key.
+    throw new NoiseError(`${name} is not base64`);
+  }
+  // `atob` forgives blanks and missing padding; a key has one spelling.
+  if (text.length !== length || btoa(text) !== value) {
+    throw new NoiseError(`${name} is not the base64 of ${length} bytes`);
+  }
+  return Uint8Array.from(text, (character) => character.charCodeAt(0));
+}
+
+/** The libraries promise arrays over any buffer, and always make them over one of their own. */
+function own(bytes: Uint8Array): Bytes {
+  return bytes as Bytes;
+}

@@ -1,0 +1,275 @@
+/**
+ * One stream of the noise relay as a `Link`: messages in records, records in data frames. Both roles use it.
+ *
+ * The relay has no flow control of its own, and one websocket carries all streams: nothing may wait for a receiver that is
+ * busy. So what has arrived is kept here up to a bound, and beyond it the stream is reset; its session can be resumed. What
+ * is sent waits for the websocket, a batch of records at a time, so that streams take turns; where the rendezvous says what
+ * it has passed on, also for that, so that a client that does not read holds up its own stream alone.
+ */
+
+import type { Farewell, InboundMessage, Link, LinkEnd, OutboundMessage } from "../../rpc/link.ts";
+import type { RelayData, RelayFrameEncoder } from "../relay/relay_frame.ts";
+import type { SendWindow } from "../relay/send_window.ts";
+import type { ChannelKeys } from "./handshake.ts";
+import type { Bytes } from "./keys.ts";
+import { NoiseError } from "./noise_error.ts";
+import { RecordReader } from "./record_reader.ts";
+import { RecordWriter, type SealedRecord } from "./record_writer.ts";
+
+/** The websocket that carries the stream. */
+export interface FrameCarrier {
+  /** Resolves when the frames have been taken. */
+  send(frames: readonly Bytes[]): Promise<void>;
+  /** Sends this frame soon, and does not say when. */
+  sendSoon(frame: Bytes): void;
+  /** Looks whether the peer is there, and ends the websocket if not. */
+  probe(withinMs: number): void;
+}
+
+export interface NoiseLinkOptions {
+  readonly keys: ChannelKeys;
+  readonly frames: RelayFrameEncoder;
+  readonly carrier: FrameCarrier;
+  /** The stream is over. Called once. */
+  readonly onEnd: () => void;
+  readonly maxQueuedBytes?: number;
+  readonly maxMessageBytes?: number;
+  /** How much may be on its way. Without it only the websocket bounds that. */
+  readonly window?: SendWindow | undefined;
+  /** Resolves when everybody else has had a turn. What has arrived is handed on for a few milliseconds between two. */
+  readonly turn?: () => Promise<void>;
+}
+
+/** The reference's reason for a stream whose peer broke a rule. */
+export const PROTOCOL_ERROR_REASON = "noise_relay_protocol_error";
+
+/** Ours, for one whose receiver is too slow. */
+const QUEUE_FULL_REASON = "stream_queue_full";
+
+/**
+ * Messages that have arrived and not been taken. A single one may be longer, or none that long could arrive: it is bounded
+ * by the length of a message.
+ */
+const DEFAULT_MAX_QUEUED_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Records that are being opened at once: enough to keep the ciphers busy. Frames may come faster than they can be opened,
+ * and then wait where they come from: this is over in milliseconds, whatever the receiver does.
+ */
+const MAX_OPENING_BYTES = 1024 * 1024;
+
+/** How long messages are handed on before others get a turn. */
+const DELIVERY_MS = 2;
+/** The clock is looked at once for so many messages. */
+const MESSAGES_PER_LOOK = 8;
+
+/** Writes this character for what is not UTF-8. */
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+const REPLACEMENT = "\u{FFFD}";
+/** Throws for what is not UTF-8. Eight times slower. */
+const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+interface Queued {
+  readonly message: InboundMessage;
+  readonly bytes: number;
+}
+
+export class NoiseLink implements Link {
+  readonly #options: NoiseLinkOptions;
+  readonly #maxQueuedBytes: number;
+  readonly #reader: RecordReader;
+  readonly #writer: RecordWriter;
+  #queue: Queued[] = [];
+  #queuedBytes = 0;
+  #wake: () => void = () => {};
+  #sending: Promise<void> = Promise.resolve();
+  #ended: LinkEnd | null = null;
+  #isReceiverBusy = false;
+  #interrupt: () => void = () => {};
+
+  constructor(options: NoiseLinkOptions) {
+    this.#options = options;
+    this.#maxQueuedBytes = options.maxQueuedBytes ?? DEFAULT_MAX_QUEUED_BYTES;
+    const { keys, maxMessageBytes } = options;
+    this.#reader = new RecordReader({
+      key: keys.receive,
+      onMessage: (bytes) => this.#enqueue(bytes),
+      ...(maxMessageBytes === undefined ? {} : { maxMessageBytes }),
+    });
+    this.#writer = new RecordWriter(keys.send, (records) => this.#sendRecords(records));
+  }
+
+  /** Bytes kept for the receiver, and for messages that are not whole yet. */
+  get heldBytes(): number {
+    return this.#queuedBytes + this.#reader.heldBytes;
+  }
+
+  /** Resolves when all that was sent has left, or cannot. */
+  get flushed(): Promise<void> {
+    return this.#sending;
+  }
+
+  // ------------------------------------------------------------ for whoever has the websocket
+
+  /** A data frame of this stream has come. Its payload is lent. A promise: nothing more is to be read before it resolves. */
+  take({ seq, segmentIndex, segmentCount, payload }: RelayData): void | Promise<void> {
+    // Segments are in nobody's use; the reference ignores them, too.
+    if (this.#ended !== null || segmentIndex !== 0 || segmentCount !== 1) return;
+    try {
+      const opening = this.#reader.take(seq, payload)?.catch((error) => this.#break(error));
+      if (this.#reader.openingBytes > MAX_OPENING_BYTES) return opening;
+    } catch (error) {
+      this.#break(error);
+    }
+  }
+
+  /** The rendezvous has passed on everything up to this record. */
+  acknowledge(seq: number): void {
+    this.#options.window?.acknowledge(seq);
+  }
+
+  /** The peer has ended the stream, or the websocket is gone. What came before is still handed on, if it can be at once. */
+  end(end: LinkEnd): void {
+    const { opening } = this.#reader;
+    if (opening !== null) {
+      // It came before the end.
+      opening.catch(() => {}).then(() => this.end(end));
+      return;
+    }
+    if (this.#ended !== null) return;
+    this.#ended = end;
+    if (this.#isReceiverBusy) this.#dropQueue();
+    this.#options.window?.end();
+    this.#finish();
+  }
+
+  // ------------------------------------------------------------ for whoever has the link
+
+  async receive(
+    receiver: (message: InboundMessage) => void | Promise<void>,
+    onEnd: () => void = () => {},
+  ): Promise<LinkEnd> {
+    let begunAtMs = 0;
+    for (let count = 1;; count++) {
+      const next = this.#queue.shift();
+      if (next === undefined) {
+        if (this.#ended !== null) break;
+        await new Promise<void>((resolve) => this.#wake = resolve);
+        begunAtMs = 0;
+        continue;
+      }
+      this.#queuedBytes -= next.bytes;
+      const busy = receiver(next.message);
+      if (busy !== undefined) await this.#untilEnd(busy);
+      if (count % MESSAGES_PER_LOOK !== 0 || this.#options.turn === undefined) continue;
+      const nowMs = performance.now();
+      if (begunAtMs === 0) begunAtMs = nowMs;
+      else if (nowMs - begunAtMs >= DELIVERY_MS) {
+        await this.#options.turn();
+        begunAtMs = 0;
+      }
+    }
+    onEnd();
+    return this.#ended;
+  }
+
+  send(messages: readonly OutboundMessage[]): Promise<void> {
+    const sending = this.#sending.then(() => {
+      if (this.#ended !== null) throw new Error("connection is closed");
+      return this.#writer.write(messages);
+    });
+    // The next one waits for this one, whatever becomes of it; its own promise tells whoever sent it.
+    this.#sending = sending.catch(() => {});
+    return sending;
+  }
+
+  probe(withinMs: number): void {
+    this.#options.carrier.probe(withinMs);
+  }
+
+  /** What was sent leaves first; then the stream is reset, which is the relay's only way to say goodbye. */
+  close(farewell?: Farewell): void {
+    if (this.#ended !== null) return;
+    this.#ended = { type: "closedByUs" };
+    this.#dropQueue();
+    const { carrier, frames, window } = this.#options;
+    const reason = farewell?.reason ?? "";
+    window?.finish();
+    this.#sending = this.#sending.then(() => {
+      window?.end();
+      carrier.sendSoon(frames.reset(reason === "" ? "closed" : reason));
+    });
+    this.#finish();
+  }
+
+  // ------------------------------------------------------------ inside
+
+  #enqueue(bytes: Bytes): void {
+    if (this.#ended !== null) return;
+    if (this.#queue.length > 0 && this.#queuedBytes + bytes.length > this.#maxQueuedBytes) {
+      this.#reset(QUEUE_FULL_REASON, `more than ${this.#maxQueuedBytes} bytes wait for the receiver`);
+      return;
+    }
+    this.#queue.push({ message: textOf(bytes), bytes: bytes.length });
+    this.#queuedBytes += bytes.length;
+    this.#wake();
+  }
+
+  async #sendRecords(records: readonly SealedRecord[]): Promise<void> {
+    const { carrier, frames, window } = this.#options;
+    const waiting = window?.take(records.map(({ seq, sealed }) => ({ seq, bytes: sealed.length })));
+    if (waiting !== undefined) await waiting;
+    if (this.#ended !== null && this.#ended.type !== "closedByUs") throw new Error("connection is closed");
+    return await carrier.send(records.map(({ seq, sealed }) => frames.data(seq, sealed)));
+  }
+
+  #break(error: unknown): void {
+    this.#reset(PROTOCOL_ERROR_REASON, error instanceof NoiseError ? error.message : String(error));
+  }
+
+  #reset(reason: string, why: string): void {
+    if (this.#ended !== null) return;
+    this.#ended = { type: "violation", reason: why };
+    // It came before the rule was broken, but nothing of it can be answered any more.
+    this.#dropQueue();
+    this.#options.window?.end();
+    this.#options.carrier.sendSoon(this.#options.frames.reset(reason));
+    this.#finish();
+  }
+
+  #dropQueue(): void {
+    this.#queue = [];
+    this.#queuedBytes = 0;
+  }
+
+  #finish(): void {
+    this.#reader.stop();
+    this.#options.onEnd();
+    this.#wake();
+    this.#interrupt();
+  }
+
+  /** Waits for the receiver, but not beyond the end. */
+  async #untilEnd(busy: Promise<void>): Promise<void> {
+    if (this.#ended !== null) return;
+    this.#isReceiverBusy = true;
+    await new Promise<void>((resolve, reject) => {
+      this.#interrupt = resolve;
+      busy.then(resolve, reject);
+    });
+    this.#isReceiverBusy = false;
+  }
+}
+
+/** A message that is not UTF-8 is a parse error, as on any other link. */
+function textOf(bytes: Bytes): InboundMessage {
+  const text = decoder.decode(bytes);
+  if (!text.includes(REPLACEMENT)) return text;
+  // The peer may have meant that character.
+  try {
+    return strictDecoder.decode(bytes);
+  } catch {
+    // The decoder says no more than that.
+    return null;
+  }
+}

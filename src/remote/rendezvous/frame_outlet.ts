@@ -1,0 +1,119 @@
+/**
+ * The writing half of a frame socket: pieces of the partner's frames, and control frames of our own between them.
+ *
+ * Promises: one writer at a time; no control frame within another frame; pings and pongs queue nothing. Closing the
+ * stream is left to the owner.
+ */
+
+import type { Clock } from "../../clock.ts";
+import type { ByteStream } from "../../transport/byte_stream.ts";
+import { encodeFrame, OPCODE } from "../../transport/websocket_frames.ts";
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** A write that took so long has waited for the peer. */
+const WAITED_MS = 50;
+
+export interface FrameOutletOptions {
+  readonly clock: Clock;
+  /** Told when the peer has taken what had to wait for it. What the kernel takes at once says nothing about the peer. */
+  readonly onTaken: () => void;
+  /** Told of a control frame that could not be written; of pieces `send` tells. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+export class FrameOutlet {
+  readonly #stream: ByteStream;
+  readonly #options: FrameOutletOptions;
+  /** The write under way; others wait for it. */
+  #writing: Promise<void> | null = null;
+  /** The last piece written ends within a frame: control frames wait. */
+  #isWithinFrame = false;
+  #pendingPong: Bytes | null = null;
+  #isFinishing = false;
+  #isClosed = false;
+
+  constructor(stream: ByteStream, options: FrameOutletOptions) {
+    this.#stream = stream;
+    this.#options = options;
+  }
+
+  /** Sends a piece of frames. Null when it has left at once. Rejects when the connection is gone. */
+  send(piece: Bytes, endsWithinFrame: boolean): Promise<void> | null {
+    if (this.#isFinishing || this.#isClosed) return Promise.reject(new Error("the other side has gone"));
+    if (this.#writing !== null || this.#stream.writeNow === undefined) return this.#sendRest(piece, endsWithinFrame);
+    const taken = this.#stream.writeNow(piece);
+    if (taken < piece.length) return this.#sendRest(piece.subarray(taken), endsWithinFrame);
+    this.#isWithinFrame = endsWithinFrame;
+    this.#flushPong();
+    return null;
+  }
+
+  /** Not while data is under way, which will itself show whether the peer lives. */
+  ping(): void {
+    if (this.#mayWriteControl) this.#writeControl(encodeFrame(OPCODE.ping, new Uint8Array(0)));
+  }
+
+  /** At most one pong waits: the RFC lets us answer only the latest ping. */
+  pong(payload: Bytes): void {
+    const frame = encodeFrame(OPCODE.pong, payload);
+    if (this.#mayWriteControl) this.#writeControl(frame);
+    else this.#pendingPong = frame;
+  }
+
+  /** Takes no more; lets what was sent leave, then this frame, and ends our side of the stream. */
+  async finish(lastFrame: Bytes | null): Promise<void> {
+    this.#isFinishing = true;
+    while (this.#writing !== null) await this.#writing;
+    // Behind half a frame no close frame would be understood.
+    if (lastFrame !== null && !this.#isWithinFrame) await this.#write(lastFrame);
+    if (!this.#isClosed) await this.#stream.closeWrite();
+  }
+
+  /** The stream is being closed: nothing more can leave. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  async #sendRest(piece: Bytes, endsWithinFrame: boolean): Promise<void> {
+    // Until all of it has left we are within a frame, or as good as.
+    this.#isWithinFrame = true;
+    while (this.#writing !== null) await this.#writing;
+    await this.#write(piece);
+    this.#isWithinFrame = endsWithinFrame;
+    this.#flushPong();
+  }
+
+  #write(bytes: Bytes): Promise<void> {
+    const writing = this.#writeAll(bytes).finally(() => {
+      if (this.#writing === writing) this.#writing = null;
+    });
+    this.#writing = writing;
+    return writing;
+  }
+
+  async #writeAll(bytes: Bytes): Promise<void> {
+    const { clock, onTaken } = this.#options;
+    for (let written = 0; written < bytes.length;) {
+      if (this.#isClosed) throw new Error("the connection is closed");
+      const begunMs = clock.now();
+      written += await this.#stream.write(written === 0 ? bytes : bytes.subarray(written));
+      if (clock.now() - begunMs >= WAITED_MS) onTaken();
+    }
+  }
+
+  get #mayWriteControl(): boolean {
+    return this.#writing === null && !this.#isWithinFrame && !this.#isFinishing && !this.#isClosed;
+  }
+
+  #flushPong(): void {
+    const pong = this.#pendingPong;
+    if (pong === null || !this.#mayWriteControl) return;
+    this.#pendingPong = null;
+    this.#writeControl(pong);
+  }
+
+  #writeControl(frame: Bytes): void {
+    this.#write(frame).catch(this.#options.onFailure);
+  }
+}

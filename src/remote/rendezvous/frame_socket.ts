@@ -1,0 +1,288 @@
+/**
+ * One websocket whose frames are passed on to a partner as they come, and which passes on its partner's.
+ *
+ * Promises: at most one buffer of what is passed on is held, whatever the length of frames; nothing is read while the
+ * partner takes nothing, so that TCP slows the sender down; pings are answered and sent here; a peer that shows no life
+ * is dropped; `run` resolves exactly once, after which the stream is closed. Who is whose partner is decided elsewhere.
+ */
+
+import type { Clock } from "../../clock.ts";
+import type { ByteStream } from "../../transport/byte_stream.ts";
+import { CLOSE_CODE, encodeCloseFrame, encodeFrame, OPCODE } from "../../transport/websocket_frames.ts";
+import { FrameOutlet } from "./frame_outlet.ts";
+import { FrameRewriter, MIN_REWRITE_BYTES } from "./frame_rewriter.ts";
+import { LINGER_MS, MAX_SILENT_MS, PING_INTERVAL_MS } from "./limits.ts";
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+export interface FrameSocketOptions {
+  readonly clock: Clock;
+  /** Bytes that came behind the handshake in the same packet. */
+  readonly initialBytes: Uint8Array;
+  /** Resolves when everybody else has had a turn. */
+  readonly turn: () => Promise<void>;
+  readonly pingIntervalMs?: number;
+  readonly maxSilentMs?: number;
+}
+
+/** Why a socket ended, and with which close code its partner is to be told. */
+export interface SocketEnd {
+  readonly by: "peer" | "us" | "violation" | "silence" | "failure";
+  readonly code: number;
+  readonly reason: string;
+}
+
+/** Buffer of a socket that idles. */
+const IDLE_READ_BYTES = 4 * 1024;
+/** Buffer of a socket that is busy: large enough that system calls do not count, small enough to have thousands. */
+const BUSY_READ_BYTES = 128 * 1024;
+/** How long one socket may pass on without a pause. */
+const SLICE_MS = 2;
+
+export class FrameSocket {
+  readonly #stream: ByteStream;
+  readonly #options: FrameSocketOptions;
+  readonly #rewriter = new FrameRewriter();
+  readonly #outlet: FrameOutlet;
+  #buffer: Bytes;
+  #filled: number;
+
+  #partner: FrameSocket | null = null;
+  readonly #hasPartner = Promise.withResolvers<void>();
+
+  #end: SocketEnd | null = null;
+  readonly #ending = Promise.withResolvers<SocketEnd>();
+  /** The peer has said goodbye; what it sent before is passed on first. */
+  #goodbye: (() => void) | null = null;
+  #interrupt: () => void = () => {};
+  #isStreamClosed = false;
+  #lifeSignAtMs: number;
+  #onLifeSign: (() => void) | null = null;
+  #cancelPing: () => void = () => {};
+  #cancelLinger: () => void = () => {};
+  #receivedBytes = 0;
+
+  constructor(stream: ByteStream, options: FrameSocketOptions) {
+    this.#stream = stream;
+    this.#options = options;
+    this.#outlet = new FrameOutlet(stream, {
+      clock: options.clock,
+      onTaken: () => this.#lifeSignAtMs = options.clock.now(),
+      onFailure: (error) => this.#drop({ by: "failure", code: CLOSE_CODE.internalError, reason: String(error) }),
+    });
+    this.#buffer = new Uint8Array(Math.max(IDLE_READ_BYTES, options.initialBytes.length));
+    this.#buffer.set(options.initialBytes);
+    this.#filled = options.initialBytes.length;
+    this.#lifeSignAtMs = options.clock.now();
+    this.#schedulePing();
+  }
+
+  /** Bytes received from the peer, with all headers. */
+  get receivedBytes(): number {
+    return this.#receivedBytes;
+  }
+
+  /** Resolves when the connection begins to end: what came before has been passed on, but the peer may still be there. */
+  get ending(): Promise<SocketEnd> {
+    return this.#ending.promise;
+  }
+
+  get isEnded(): boolean {
+    return this.#end !== null;
+  }
+
+  /** How long the peer has shown no life. */
+  get silentMs(): number {
+    return this.#options.clock.now() - this.#lifeSignAtMs;
+  }
+
+  /** From now on what the peer sends goes to this partner. Until then it may only ping. */
+  passTo(partner: FrameSocket): void {
+    this.#partner = partner;
+    this.#hasPartner.resolve();
+  }
+
+  /** Reads until the connection ends, and resolves when the stream is closed. Call it once. */
+  async run(): Promise<SocketEnd> {
+    try {
+      let sliceBegunMs = performance.now();
+      while (this.#end === null) {
+        const hasPassed = await this.#passOn();
+        if (this.#end !== null) break;
+        if (hasPassed && performance.now() - sliceBegunMs > SLICE_MS) {
+          await this.#options.turn();
+          sliceBegunMs = performance.now();
+        }
+        if (!await this.#fill()) this.#endWith({ by: "peer", code: CLOSE_CODE.normal, reason: "" }, null);
+      }
+      await this.#discardUntilClosed();
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#endWith({ by: "failure", code: CLOSE_CODE.internalError, reason }, null);
+    } finally {
+      this.#closeStream();
+    }
+    return this.#end!;
+  }
+
+  /**
+   * Asks for a sign of life. False when none comes within this time; the socket is then dropped, since nobody can use
+   * it.
+   */
+  async isAlive(withinMs: number): Promise<boolean> {
+    if (this.#end !== null) return false;
+    const sign = new Promise<true>((resolve) => this.#onLifeSign = () => resolve(true));
+    this.#outlet.ping();
+    let cancel = () => {};
+    const late = new Promise<false>((resolve) => {
+      cancel = this.#options.clock.setTimer(withinMs, () => resolve(false));
+    });
+    const isAlive = await Promise.race([sign, late]) && !this.isEnded;
+    cancel();
+    if (!isAlive) this.#drop({ by: "silence", code: CLOSE_CODE.normal, reason: `no sign of life in ${withinMs} ms` });
+    return isAlive;
+  }
+
+  /** Ends the connection: the peer is told why, if it listens. Idempotent. */
+  close(code: number, reason: string): void {
+    this.#endWith({ by: "us", code, reason }, encodeCloseFrame(code, reason));
+  }
+
+  // ------------------------------------------------------------ reading
+
+  /** Passes on what has arrived. Whether there was anything. */
+  async #passOn(): Promise<boolean> {
+    if (this.#filled === 0) return false;
+    if (!this.#isControlNext() && !await this.#partnerIsThere()) return false;
+    const result = this.#rewriter.rewrite(
+      this.#buffer,
+      this.#filled,
+      (opcode, payload) => this.#control(opcode, payload),
+    );
+    if (result.outEnd > 0) {
+      if (!await this.#partnerIsThere()) return false;
+      const sent = this.#partner!.#outlet.send(this.#buffer.subarray(0, result.outEnd), this.#rewriter.isWithinFrame);
+      if (sent !== null) await sent;
+    }
+    if (result.type === "violation") {
+      const { reason, closeCode } = result;
+      this.#endWith({ by: "violation", code: closeCode, reason }, encodeCloseFrame(closeCode, reason));
+      return false;
+    }
+    this.#buffer.copyWithin(0, result.rest, this.#filled);
+    this.#filled -= result.rest;
+    this.#goodbye?.();
+    return result.outEnd > 0;
+  }
+
+  /** Waits until there is somebody to pass things on to; nothing is read meanwhile. False when this socket ends first. */
+  async #partnerIsThere(): Promise<boolean> {
+    if (this.#partner === null) {
+      await new Promise<void>((resolve) => {
+        this.#interrupt = resolve;
+        this.#hasPartner.promise.then(resolve);
+      });
+    }
+    return this.#partner !== null && this.#end === null;
+  }
+
+  /** Whether the next frame is one that has nothing to do with a partner. */
+  #isControlNext(): boolean {
+    return !this.#rewriter.isWithinFrame && (this.#buffer[0]! & 0x0f) >= OPCODE.close;
+  }
+
+  async #fill(): Promise<boolean> {
+    const room = this.#buffer.length - this.#filled;
+    if (room < MIN_REWRITE_BYTES) this.#grow();
+    const read = await this.#stream.read(this.#buffer.subarray(this.#filled));
+    if (read === null) return false;
+    this.#receivedBytes += read;
+    this.#filled += read;
+    // The next read gets a larger buffer: this peer has more to say.
+    if (read === room) this.#grow();
+    this.#showLife();
+    return true;
+  }
+
+  #grow(): void {
+    if (this.#buffer.length >= BUSY_READ_BYTES) return;
+    const grown = new Uint8Array(BUSY_READ_BYTES);
+    grown.set(this.#buffer.subarray(0, this.#filled));
+    this.#buffer = grown;
+  }
+
+  /** False: nothing more is to be read. */
+  #control(opcode: number, payload: Bytes): boolean {
+    if (opcode === OPCODE.ping) this.#outlet.pong(payload);
+    if (opcode !== OPCODE.close) return true;
+    const code = payload.length >= 2 ? (payload[0]! << 8) | payload[1]! : CLOSE_CODE.normal;
+    const reason = new TextDecoder().decode(payload.subarray(2));
+    const echo = encodeFrame(OPCODE.close, payload.subarray(0, 2));
+    this.#goodbye = () => this.#endWith({ by: "peer", code, reason }, echo);
+    return false;
+  }
+
+  #showLife(): void {
+    this.#lifeSignAtMs = this.#options.clock.now();
+    this.#onLifeSign?.();
+    this.#onLifeSign = null;
+  }
+
+  // ------------------------------------------------------------ ending
+
+  #schedulePing(): void {
+    const { clock, pingIntervalMs = PING_INTERVAL_MS, maxSilentMs = MAX_SILENT_MS } = this.#options;
+    this.#cancelPing = clock.setTimer(pingIntervalMs, () => {
+      if (this.silentMs >= maxSilentMs) {
+        const reason = `no sign of life in ${Math.round(this.silentMs)} ms`;
+        return this.#drop({ by: "silence", code: CLOSE_CODE.normal, reason });
+      }
+      this.#outlet.ping();
+      this.#schedulePing();
+    });
+  }
+
+  #endWith(end: SocketEnd, lastFrame: Bytes | null): void {
+    if (this.#end !== null) return;
+    this.#setEnd(end);
+    this.#cancelPing();
+    this.#interrupt();
+    this.#onLifeSign?.();
+    if (this.#isStreamClosed) return;
+    this.#cancelLinger = this.#options.clock.setTimer(LINGER_MS, () => this.#closeStream());
+    this.#outlet.finish(lastFrame).catch(() => {
+      // Already closed by the peer: there is nobody left to tell.
+    });
+  }
+
+  #setEnd(end: SocketEnd): void {
+    this.#end = end;
+    this.#ending.resolve(end);
+  }
+
+  /** Ends at once: nobody is there to be told. */
+  #drop(end: SocketEnd): void {
+    if (this.#end === null) this.#setEnd(end);
+    this.#closeStream();
+  }
+
+  /** Keeps reading, so that closing does not discard our last words. How long, is the linger's business. */
+  async #discardUntilClosed(): Promise<void> {
+    while (!this.#isStreamClosed && await this.#stream.read(this.#buffer) !== null) { /* dropped */ }
+  }
+
+  #closeStream(): void {
+    if (this.#isStreamClosed) return;
+    this.#isStreamClosed = true;
+    this.#outlet.close();
+    this.#cancelPing();
+    this.#cancelLinger();
+    this.#interrupt();
+    this.#onLifeSign?.();
+    try {
+      this.#stream.close();
+    } catch {
+      // Closed already, by the failure that brought us here.
+    }
+  }
+}
