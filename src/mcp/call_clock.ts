@@ -1,0 +1,59 @@
+/**
+ * The time one command has left. It stands still while at least one prompt is open, and goes on with what was left, so
+ * that nobody has to hurry with an answer. Tells once when the time is over.
+ */
+
+import type { Clock } from "../clock.ts";
+
+export class CallClock {
+  readonly #clock: Clock;
+  readonly #startedAtMs: number;
+  readonly #onExpired: () => void;
+  #leftMs: number;
+  #runningSinceMs: number | null = null;
+  #pauses = 0;
+  #cancel: (() => void) | null = null;
+  #isEnded = false;
+
+  /** Runs from now on. */
+  constructor(clock: Clock, timeoutMs: number, onExpired: () => void) {
+    this.#clock = clock;
+    this.#onExpired = onExpired;
+    this.#leftMs = timeoutMs;
+    this.#startedAtMs = clock.now();
+    this.#go();
+  }
+
+  /** Since the start, with the time that stood still. */
+  get elapsedMs(): number {
+    return this.#clock.now() - this.#startedAtMs;
+  }
+
+  /** Stands still until as many `resume` have followed as `pause`. */
+  pause(): void {
+    if (this.#pauses++ > 0 || this.#runningSinceMs === null) return;
+    this.#leftMs = Math.max(0, this.#leftMs - (this.#clock.now() - this.#runningSinceMs));
+    this.#runningSinceMs = null;
+    this.#cancel?.();
+    this.#cancel = null;
+  }
+
+  resume(): void {
+    if (--this.#pauses === 0 && !this.#isEnded) this.#go();
+  }
+
+  /** Nothing is told any more. */
+  end(): void {
+    this.#isEnded = true;
+    this.#cancel?.();
+    this.#cancel = null;
+  }
+
+  #go(): void {
+    this.#runningSinceMs = this.#clock.now();
+    this.#cancel = this.#clock.setTimer(this.#leftMs, () => {
+      this.#isEnded = true;
+      this.#onExpired();
+    });
+  }
+}

@@ -1,0 +1,41 @@
+/**
+ * How a question is put to a client, and what its answer means. The schema is empty: the question is yes or no, and codex
+ * asks nobody about any other. Clients of the reference's time get the reference's schema.
+ */
+
+import type { Dialect } from "./client_profile.ts";
+import type { PromptAnswer } from "./prompt_desk.ts";
+
+const EMPTY_SCHEMA = { type: "object", properties: {} };
+
+const REFERENCE_SCHEMA = {
+  type: "object",
+  title: "Execution Permission Request",
+  properties: {
+    reason: { type: "string", description: "Optional reason for allowing or denying execution" },
+  },
+};
+
+/** An answer may say that it holds for the rest of the session, where clients have a way to say so. */
+const PERSISTENCE = { persist: ["session"] };
+
+export function elicitationParams(message: string, dialect: Dialect): Record<string, unknown> {
+  if (dialect === "reference") return { message, requestedSchema: REFERENCE_SCHEMA };
+  return { _meta: PERSISTENCE, message, requestedSchema: EMPTY_SCHEMA };
+}
+
+/** Everything that is no clear yes is a no. */
+export function promptAnswer(result: unknown): PromptAnswer {
+  const { action, content, _meta: meta } = members(result);
+  if (action === "accept") return { action, isRemembered: isForSession(meta) || isForSession(content) };
+  return { action: action === "decline" ? "decline" : "cancel" };
+}
+
+function isForSession(place: unknown): boolean {
+  const { persist } = members(place);
+  return persist === "session" || persist === "always";
+}
+
+function members(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? value as Record<string, unknown> : {};
+}

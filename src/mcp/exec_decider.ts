@@ -1,0 +1,136 @@
+/**
+ * The decision about one execve: rules by severity, then the heuristic, then the client where it must be asked.
+ *
+ * | found                 | becomes                                                       |
+ * | --------------------- | ------------------------------------------------------------- |
+ * | rule: allow           | escalate                                                      |
+ * | rule: prompt          | ask; accepted: escalate, else deny                            |
+ * | rule: forbidden       | deny                                                          |
+ * | no rule, harmless     | run, inside the sandbox                                       |
+ * | no rule, dangerous    | ask; accepted: run, inside the sandbox, else deny             |
+ *
+ * Where only the shell's own programs may leave the sandbox, others run inside in place of an escalation. Every decision
+ * leaves a line in the audit. Never rejects.
+ */
+
+import type { Clock } from "../clock.ts";
+import { decide, joinWords, type RuleSet, type Verdict } from "../rules/mod.ts";
+import { type AuditRecord, type AuditSink, ruleOrigin } from "./audit.ts";
+import type { PromptAnswer, PromptDesk } from "./prompt_desk.ts";
+import type { ExecCall, ExecVerdict } from "./watched_shell.ts";
+
+/** What a denied program prints behind `Execution denied: `. The first three are the reference's. */
+export const DENIAL = {
+  forbidden: "Execution forbidden by policy",
+  declined: "User declined execution",
+  cancelled: "User cancelled execution",
+} as const;
+
+export interface DeciderOptions {
+  /** The rules as they are now. */
+  readonly rules: () => RuleSet;
+  /** Rules are compared with the whole path of a program, and never with its name. */
+  readonly preservesPaths: boolean;
+  readonly escalate: "shell" | "all";
+  readonly home: string | null;
+  readonly audit: AuditSink;
+  readonly clock: Clock;
+}
+
+/** One command whose programs are decided. */
+export interface DecisionContext {
+  readonly callId: string;
+  readonly client: string;
+  readonly prompts: PromptDesk;
+  /** What the client has accepted for good in this session. */
+  readonly memory: Set<string>;
+  onDenied(call: ExecCall, reason: string): void;
+}
+
+type Decided = Pick<AuditRecord, "decidedBy" | "answer" | "outcome" | "reason">;
+
+export class ExecDecider {
+  readonly #options: DeciderOptions;
+
+  constructor(options: DeciderOptions) {
+    this.#options = options;
+  }
+
+  async decide(call: ExecCall, signal: AbortSignal, context: DecisionContext): Promise<ExecVerdict> {
+    const { clock, audit } = this.#options;
+    const startedAtMs = clock.now();
+    const rules = this.#options.rules();
+    const verdict = this.#judge(call, rules);
+    const decided = await this.#outcome(call, verdict, { signal, context });
+    audit.write({
+      event: "decision",
+      call: context.callId,
+      client: context.client,
+      file: call.file,
+      argv: call.argv,
+      cwd: call.cwd,
+      pid: call.pid,
+      byShell: call.isShell,
+      ...decided,
+      rules: verdict.matches.map(({ rule }) => ruleOrigin(rule)),
+      durationMs: Math.round((clock.now() - startedAtMs) * 1000) / 1000,
+    });
+    if (decided.outcome === "deny") {
+      context.onDenied(call, decided.reason!);
+      return { kind: "deny", reason: decided.reason };
+    }
+    if (decided.outcome === "run") return { kind: "run" };
+    return { kind: "escalate", pathIsNamed: isNamed(call.file, verdict, rules) };
+  }
+
+  #judge(call: ExecCall, rules: RuleSet): Verdict {
+    const { preservesPaths, home } = this.#options;
+    const place = preservesPaths ? null : { cwd: call.cwd, home };
+    return decide([call.file, ...call.argv.slice(1)], { rules, place });
+  }
+
+  async #outcome(
+    call: ExecCall,
+    verdict: Verdict,
+    { signal, context }: { signal: AbortSignal; context: DecisionContext },
+  ): Promise<Decided> {
+    const mayEscalate = call.isShell || this.#options.escalate === "all";
+    const allowed = verdict.by === "rules" && mayEscalate ? "escalate" : "run";
+    const by = verdict.by === "rules" ? "rule" : verdict.decision === "prompt" ? "heuristic" : "none";
+    const plain = (outcome: Decided["outcome"], reason: string | null = null): Decided => {
+      return { decidedBy: by, answer: null, outcome, reason };
+    };
+    if (verdict.decision === "allow") return plain(allowed);
+    if (verdict.decision === "forbidden") return plain("deny", DENIAL.forbidden);
+
+    const key = JSON.stringify([call.file, call.argv, call.cwd]);
+    if (context.memory.has(key)) return { ...plain(allowed), decidedBy: "memory" };
+    const answer = await context.prompts.ask(promptText(call), signal);
+    if (answer.action === "accept" && answer.isRemembered) context.memory.add(key);
+    if (answer.action === "accept") return { ...plain(allowed), answer: answer.action };
+    return { ...plain("deny", denialOf(answer)), answer: answer.action };
+  }
+}
+
+/** The reference's question. */
+export function promptText({ file, argv, cwd }: Pick<ExecCall, "file" | "argv" | "cwd">): string {
+  return `Allow agent to run \`${commandText({ file, argv })}\` in \`${cwd}\`?`;
+}
+
+/** The program by its path, and its arguments as a shell would read them. */
+export function commandText({ file, argv }: Pick<ExecCall, "file" | "argv">): string {
+  const args = argv.slice(1);
+  return args.length === 0 ? file : `${file} ${joinWords(args)}`;
+}
+
+function denialOf(answer: Exclude<PromptAnswer, { action: "accept" }>): string {
+  if (answer.action === "unavailable") return answer.reason;
+  return answer.action === "decline" ? DENIAL.declined : DENIAL.cancelled;
+}
+
+/** Whether somebody who writes rules meant the program at this very path, and not one that bears its name. */
+function isNamed(file: string, { matches }: Verdict, rules: RuleSet): boolean {
+  if (matches.some(({ rule }) => rule.first === file && rule.decision !== "forbidden")) return true;
+  const name = file.slice(file.lastIndexOf("/") + 1);
+  return rules.hostExecutables.get(name)?.paths.includes(file) ?? false;
+}

@@ -1,0 +1,174 @@
+/**
+ * MCP over streamable HTTP, behind the same door as the websocket server: the same addresses, users, tokens, refusals
+ * and bounds. Both eras are served at one path; which one a request is of is the protocol library's decision.
+ */
+
+import { createMcpHandler, isLegacyRequest, type McpHttpHandler } from "@modelcontextprotocol/server";
+import type { Clock } from "../clock.ts";
+import type { Logger } from "../log.ts";
+import type { Authenticator } from "../transport/auth.ts";
+import { Door, type DoorRequest } from "../transport/door.ts";
+import type { RequestHead } from "../transport/http_head.ts";
+import { type HttpResponse, httpResponse, isHttpStatus } from "../transport/http_response.ts";
+import { isLoopbackAddress } from "../transport/ip_address.ts";
+import type { ListenerAddress } from "../transport/listen_bind.ts";
+import { openLocalUsers } from "../transport/listener.ts";
+import type { LocalUsers } from "../transport/local_users.ts";
+import type { SecureLayer } from "../transport/secure_layer.ts";
+import type { StreamedResponse } from "../transport/streamed_response.ts";
+import type { Admission } from "../transport/tokens/admissions.ts";
+import { type AcceptedUpgrade, decideEntry } from "../transport/upgrade.ts";
+import { HttpSessions } from "./http_sessions.ts";
+import { HTTP_SESSION_IDLE_MS, MAX_REQUEST_BODY_BYTES } from "./limits.ts";
+import { McpConnection } from "./mcp_connection.ts";
+import type { ProtocolServers } from "./protocol_server.ts";
+
+export interface HttpEndpointOptions {
+  readonly address: ListenerAddress;
+  readonly tls: SecureLayer | null;
+  /** Null lets everybody in. */
+  readonly authenticator: Authenticator | null;
+  readonly allowOtherUsers: boolean;
+  readonly servers: ProtocolServers;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Where clients connect. The second is what a printed URL with a token leads to. */
+const PATHS = ["/mcp", "/"];
+
+/** Not for the protocol: who may come in has been decided, and the rest is about the connection itself. */
+const WITHHELD_HEADERS = new Set(["authorization", "connection", "host", "content-length", "transfer-encoding"]);
+
+type ForeignPeer = string | null;
+
+export class HttpEndpoint {
+  readonly #options: HttpEndpointOptions;
+  readonly #door: Door<ForeignPeer, AcceptedUpgrade>;
+  readonly #users: LocalUsers | null;
+  readonly #sessions: HttpSessions;
+  /** Clients of the 2026 era have no session: what they own is kept by who they are. */
+  readonly #holders = new Map<string, { readonly connection: McpConnection; readonly handler: McpHttpHandler }>();
+
+  private constructor(door: Door<ForeignPeer, AcceptedUpgrade>, options: HttpEndpointOptions) {
+    this.#door = door;
+    this.#options = options;
+    this.#users = openLocalUsers(options);
+    const { clock, servers } = options;
+    this.#sessions = new HttpSessions({ clock, create: (connection) => servers.create("legacy", connection) });
+  }
+
+  /** Binds the address; rejects with a `ListenError` when that is not possible. */
+  static async open(options: HttpEndpointOptions): Promise<HttpEndpoint> {
+    return new HttpEndpoint(await Door.open({ ...options, maxBodyBytes: MAX_REQUEST_BODY_BYTES }), options);
+  }
+
+  /** Without the path. */
+  get url(): string {
+    return this.#door.url.replace(/^ws/, "http");
+  }
+
+  /** Serves until `close`. */
+  async run(): Promise<void> {
+    await this.#door.run({
+      // Must be asked now: see `local_users.ts`.
+      inspect: (stream) => this.#users?.refuse(stream) ?? null,
+      answer: (request) => this.#answer(request),
+      serve: () => Promise.reject(new Error("there are no websockets here")),
+    });
+  }
+
+  /** Lets nobody in any more, and ends all commands. */
+  async close(): Promise<void> {
+    this.#door.close();
+    await Promise.all([this.#sessions.close(), ...Array.from(this.#holders.values(), (own) => own.connection.close())]);
+    await this.#door.dropAll();
+    this.#users?.close();
+  }
+
+  async #answer(request: DoorRequest<ForeignPeer>): Promise<HttpResponse | StreamedResponse> {
+    const { authenticator, address } = this.#options;
+    const isLoopbackListener = address.type === "tcp" && isLoopbackAddress(address.hostname);
+    const entry = await decideEntry(
+      request.head,
+      { authenticator, isLoopbackListener, foreignPeer: request.inspection },
+      PATHS,
+    );
+    if (entry.type === "response") return entry;
+    const { body, head } = request;
+    if (body === null) {
+      entry.admission?.release();
+      return head.headers.has("transfer-encoding")
+        ? httpResponse(411, "the length of the body must be stated")
+        : httpResponse(413, `a body has at most ${MAX_REQUEST_BODY_BYTES} bytes`);
+    }
+    return await this.#serve(request, body, entry.admission);
+  }
+
+  async #serve(
+    { head, whenGone }: DoorRequest<ForeignPeer>,
+    body: Uint8Array<ArrayBuffer>,
+    admission: Admission | undefined,
+  ): Promise<HttpResponse | StreamedResponse> {
+    const finished = Promise.withResolvers<void>();
+    const gone = new AbortController();
+    void whenGone().then(() => gone.abort());
+    const revoke = () => gone.abort();
+    admission?.revoked.addEventListener("abort", revoke, { once: true });
+    void finished.promise.then(() => {
+      admission?.revoked.removeEventListener("abort", revoke);
+      admission?.release();
+    });
+    gone.signal.addEventListener("abort", () => finished.resolve(), { once: true });
+    try {
+      const request = requestOf(head, body, gone.signal);
+      const holder = admission?.holder ?? "";
+      const response = await isLegacyRequest(request)
+        ? await this.#sessions.handle(request, holder, finished.promise)
+        : await this.#modern(holder).fetch(request);
+      return await answerOf(response, finished.resolve);
+    } catch (error) {
+      finished.resolve();
+      if (gone.signal.aborted) return httpResponse(400, "the client has gone");
+      throw error;
+    }
+  }
+
+  #modern(holder: string): McpHttpHandler {
+    const known = this.#holders.get(holder);
+    if (known !== undefined) return known.handler;
+    const { clock, servers, log } = this.#options;
+    const connection = new McpConnection({ clock, idleMs: HTTP_SESSION_IDLE_MS, hasSession: false });
+    const handler = createMcpHandler(() => servers.create("modern", connection), {
+      legacy: "reject",
+      maxRequestBodySize: MAX_REQUEST_BODY_BYTES,
+      onerror: (error) => log.debug("MCP request not served", { reason: error.message }),
+    });
+    this.#holders.set(holder, { connection, handler });
+    return handler;
+  }
+}
+
+function requestOf(head: RequestHead, body: Uint8Array<ArrayBuffer>, signal: AbortSignal): Request {
+  const headers = new Headers();
+  for (const [name, values] of head.headers) {
+    if (WITHHELD_HEADERS.has(name)) continue;
+    for (const value of values) headers.append(name, value);
+  }
+  const hasBody = head.method !== "GET" && head.method !== "HEAD" && body.length > 0;
+  return new Request("http://localhost/mcp", { method: head.method, headers, signal, ...(hasBody ? { body } : {}) });
+}
+
+/** Whole, or piece by piece for a stream of events. */
+async function answerOf(response: Response, onFinished: () => void): Promise<HttpResponse | StreamedResponse> {
+  const { status, body } = response;
+  if (!isHttpStatus(status)) throw new Error(`the protocol library answers with status ${status}`);
+  const headers = Object.fromEntries([...response.headers].filter(([name]) => name !== "connection"));
+  if (body === null || headers["content-type"]?.startsWith("text/event-stream") !== true) {
+    const text = await response.text();
+    onFinished();
+    return httpResponse(status, text === "" ? "" : text, headers);
+  }
+  const told = body.pipeThrough(new TransformStream({ flush: onFinished, cancel: onFinished }));
+  return { type: "stream", status, headers, body: told };
+}

@@ -1,0 +1,126 @@
+/**
+ * Commands that no call waits for at the moment: those with a handle, and those between two rounds of questions. Each is
+ * found again by a name that cannot be guessed. What nobody comes back for is ended.
+ */
+
+import type { Clock } from "../clock.ts";
+import { invalidParams, invalidRequest } from "../errors.ts";
+import { FINISHED_COMMAND_MS, MAX_KEPT_COMMANDS, ROUND_PATIENCE_MS } from "./limits.ts";
+import type { RunningCommand } from "./running_command.ts";
+
+/** A call between two rounds. */
+export interface ParkedCall {
+  readonly command: RunningCommand;
+  /** Rounds so far. */
+  readonly rounds: number;
+  /** Its handle, if it has one already. */
+  readonly handle: string | null;
+  readonly tool: string;
+}
+
+export interface KeptCommandsOptions {
+  readonly clock: Clock;
+  /** How long a command with a handle may be left alone; null: as long as its client is connected. */
+  readonly idleMs: number | null;
+}
+
+/** 128 bits. */
+const NAME_BYTES = 16;
+
+interface Kept {
+  readonly command: RunningCommand;
+  cancelIdle: () => void;
+}
+
+export class KeptCommands {
+  readonly #options: KeptCommandsOptions;
+  readonly #byHandle = new Map<string, Kept>();
+  readonly #parked = new Map<string, { readonly call: ParkedCall; readonly cancel: () => void }>();
+
+  constructor(options: KeptCommandsOptions) {
+    this.#options = options;
+  }
+
+  /** Throws when there are too many. */
+  mustHaveRoom(): void {
+    if (this.#byHandle.size + this.#parked.size < MAX_KEPT_COMMANDS) return;
+    throw invalidRequest(
+      `Cannot start the command: ${MAX_KEPT_COMMANDS} others of this client still run or wait; end one with shell_stop`,
+    );
+  }
+
+  /** The handle of a command that goes on without its call. */
+  keep(command: RunningCommand): string {
+    const handle = newName();
+    const kept: Kept = { command, cancelIdle: () => {} };
+    this.#byHandle.set(handle, kept);
+    this.#watchIdle(handle, kept);
+    void command.finished.catch(() => {}).then(() => {
+      const forget = this.#options.clock.setTimer(FINISHED_COMMAND_MS, () => this.forget(handle));
+      const { cancelIdle } = kept;
+      kept.cancelIdle = () => {
+        cancelIdle();
+        forget();
+      };
+      if (this.#byHandle.get(handle) !== kept) kept.cancelIdle();
+    });
+    return handle;
+  }
+
+  /** The command of a handle, which is used now. Throws when there is none. */
+  get(handle: string): RunningCommand {
+    const kept = this.#byHandle.get(handle);
+    if (kept === undefined) {
+      throw invalidParams(`unknown handle ${JSON.stringify(handle.slice(0, 80))}: its command has ended or never was`);
+    }
+    if (!kept.command.hasFinished) {
+      kept.cancelIdle();
+      this.#watchIdle(handle, kept);
+    }
+    return kept.command;
+  }
+
+  /** Its result has been handed out. */
+  forget(handle: string): void {
+    this.#byHandle.get(handle)?.cancelIdle();
+    this.#byHandle.delete(handle);
+  }
+
+  /** The name under which a call is found once, in its next round. */
+  park(call: ParkedCall): string {
+    const name = newName();
+    const cancel = this.#options.clock.setTimer(ROUND_PATIENCE_MS, () => {
+      this.#parked.delete(name);
+      void call.command.stop();
+    });
+    this.#parked.set(name, { call, cancel });
+    return name;
+  }
+
+  /** The call of that name, which nobody finds again; null when there is none. */
+  unpark(name: string): ParkedCall | null {
+    const parked = this.#parked.get(name);
+    parked?.cancel();
+    this.#parked.delete(name);
+    return parked?.call ?? null;
+  }
+
+  /** Forgets all. Ending the commands is up to the caller. */
+  clear(): void {
+    for (const handle of [...this.#byHandle.keys()]) this.forget(handle);
+    for (const name of [...this.#parked.keys()]) this.unpark(name);
+  }
+
+  #watchIdle(handle: string, kept: Kept): void {
+    const { idleMs, clock } = this.#options;
+    if (idleMs === null) return;
+    kept.cancelIdle = clock.setTimer(idleMs, () => {
+      this.forget(handle);
+      void kept.command.stop();
+    });
+  }
+}
+
+function newName(): string {
+  return crypto.getRandomValues(new Uint8Array(NAME_BYTES)).toBase64({ alphabet: "base64url", omitPadding: true });
+}

@@ -1,0 +1,33 @@
+/** Watched shells whose code is loaded with the first of them, so that the first answer does not wait for it. */
+
+import type { WatchedShell, WatchedShellOptions, WatchedShells } from "./watched_shell.ts";
+
+export class LazyShells implements WatchedShells {
+  readonly #load: () => Promise<WatchedShells>;
+  #loaded: Promise<WatchedShells> | null = null;
+
+  constructor(load: () => Promise<WatchedShells>) {
+    this.#load = load;
+  }
+
+  /** Loads it now, for a call that will come soon. Never rejects: the call tells. */
+  async warmUp(): Promise<void> {
+    await this.#shells().then((shells) => shells.obstacle()).catch(() => {});
+  }
+
+  async obstacle(): Promise<string | null> {
+    return await (await this.#shells()).obstacle();
+  }
+
+  async start(options: WatchedShellOptions): Promise<WatchedShell> {
+    return await (await this.#shells()).start(options);
+  }
+
+  async close(): Promise<void> {
+    await (await this.#loaded)?.close();
+  }
+
+  #shells(): Promise<WatchedShells> {
+    return this.#loaded ??= this.#load();
+  }
+}

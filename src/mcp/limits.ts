@@ -1,0 +1,55 @@
+/** Bounds of the `shell` tool, each with its reason. Those that the reference has are its own. */
+
+/** The reference's: what a command may take when the call does not say. */
+export const DEFAULT_TIMEOUT_MS = 10_000;
+
+/** With handles a command may outlive its call, so ten seconds would end what was meant to go on. */
+export const DEFAULT_TIMEOUT_WITH_HANDLES_MS = 3_600_000;
+
+/** Below the shortest time-out of known clients, which is 60 s. */
+export const DEFAULT_YIELD_MS = 45_000;
+
+/** How long a look at a command waits for news unless it is told otherwise. */
+export const DEFAULT_POLL_WAIT_MS = 10_000;
+
+/** The reference's: all output of one answer. */
+export const MAX_OUTPUT_BYTES = 1_048_576;
+
+/** The reference's: what standard output has for certain when both streams are long, a third. */
+export const STDOUT_SHARE_BYTES = 349_525;
+
+/** The reference's: how long output is waited for after the shell has ended, while a child still holds the pipe. */
+export const DRAIN_MS = 2000;
+
+/** codex gives up after ten rounds, so the tenth must be the answer. */
+export const MAX_PROMPT_ROUNDS = 9;
+
+/** Prompts that come so soon after each other are asked together: both sides of a pipe take a few milliseconds. */
+export const PROMPT_BATCH_MS = 25;
+
+/** How long somebody may think about a prompt. A whole day: the call itself ends it earlier. */
+export const PROMPT_PATIENCE_MS = 86_400_000;
+
+/** Between two rounds nobody is connected to the call. A client that does not come back within this time has gone. */
+export const ROUND_PATIENCE_MS = 3_600_000;
+
+/** Commands with a handle, and calls between two rounds, of one client. Each is a shell with its sandbox. */
+export const MAX_KEPT_COMMANDS = 64;
+
+/** How long the end of a command with a handle can be asked for. */
+export const FINISHED_COMMAND_MS = 600_000;
+
+/** Progress is a sign of life: clients that show it redraw a line. */
+export const PROGRESS_INTERVAL_MS = 5000;
+
+/** Denied commands that a result names. More of them tell the model nothing new. */
+export const MAX_LISTED_DENIALS = 20;
+
+/** A session over HTTP that nobody has used for so long has lost its client, which had no connection to lose. */
+export const HTTP_SESSION_IDLE_MS = 1_800_000;
+
+/** Sessions over HTTP at once: each holds a protocol instance of some 100 KiB. */
+export const MAX_HTTP_SESSIONS = 256;
+
+/** The body of one request over HTTP. A command is a text of some kilobytes; the protocol library's own bound. */
+export const MAX_REQUEST_BODY_BYTES = 4 * 1_048_576;

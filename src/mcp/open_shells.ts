@@ -1,0 +1,50 @@
+/** Watched shells on this system, with the backend and the sandboxes of the websocket server. */
+
+import type { Clock } from "../clock.ts";
+import { invalidRequest } from "../errors.ts";
+import { SandboxService } from "../launch/sandbox_service.ts";
+import type { Logger } from "../log.ts";
+import { whyNoLibc } from "../os/libc_access.ts";
+import { PosixBackend } from "../process/posix/posix_backend.ts";
+import { runPlan, runProgram } from "../process/posix/run_plan.ts";
+import type { WatchedShells } from "./watched_shell.ts";
+import { KernelWatchedShells } from "./watched_shells.ts";
+
+export interface OpenShellsOptions {
+  /** Without credentials of ours. */
+  readonly serverEnv: Readonly<Record<string, string>>;
+  readonly log: Logger;
+  readonly clock: Clock;
+}
+
+/** What cannot be watched here is refused, call by call. */
+export function openShells({ serverEnv, log, clock }: OpenShellsOptions): WatchedShells {
+  const reason = whyNoLibc();
+  if (reason !== null) return refusingShells(reason);
+  const backend = new PosixBackend({ logger: log });
+  const service = new SandboxService({
+    setting: "auto",
+    serverEnv,
+    log,
+    clock,
+    launch: (plan) => runPlan(backend, plan),
+    run: (program, args) => runProgram(backend, program, args),
+  });
+  const shells = new KernelWatchedShells({ backend, service, serverEnv });
+  return {
+    obstacle: () => shells.obstacle(),
+    start: (options) => shells.start(options),
+    close: async () => {
+      await shells.close();
+      await backend.close({ graceMs: 0 });
+    },
+  };
+}
+
+function refusingShells(reason: string): WatchedShells {
+  return {
+    obstacle: () => Promise.resolve(reason),
+    start: () => Promise.reject(invalidRequest(`Cannot watch the shell's programs: ${reason}`)),
+    close: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,140 @@
+/** One wrapper, from its question to the last answer. Owns the stream and the descriptors that came through it. */
+
+import { closeDescriptor } from "../../os/descriptor.ts";
+import { allocate, libc } from "../../os/libc.ts";
+import { EPOLLIN } from "../../os/loop/epoll_event.ts";
+import type { Reactor, Registration } from "../../os/loop/reactor.ts";
+import { sendDescriptors } from "../../os/loop/socket_message.ts";
+import { writeLine } from "../../process/watched/caller.ts";
+import { encodeFrame, type Frame, FrameAssembler, FrameFormatError } from "./wrapper_frames.ts";
+
+export interface WrapperRequest {
+  readonly file: string;
+  readonly argv: readonly string[];
+  readonly workdir: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** A wrapper sends two frames, the second when it is told to. */
+const MAX_UNREAD_FRAMES = 2;
+
+const SOL_SOCKET = 1;
+const SO_PEERCRED = 17;
+const CREDENTIALS_BYTES = 12;
+
+export class WrapperConversation {
+  /** The process that made the stream; null when the system does not tell. */
+  readonly peerPid: number | null;
+  readonly #socket: number;
+  readonly #registration: Registration;
+  readonly #frames = new FrameAssembler();
+  readonly #abort = new AbortController();
+  readonly #taken: number[] = [];
+  readonly #queue: Frame[] = [];
+  #waiter: PromiseWithResolvers<Frame> | null = null;
+  #standardError: number | null = null;
+  #hasHungUp = false;
+
+  /** Takes over the stream. */
+  constructor(reactor: Reactor, socket: number) {
+    this.#socket = socket;
+    this.peerPid = peerOf(socket);
+    this.#registration = reactor.register(socket, () => this.#ready());
+    this.#registration.arm(EPOLLIN);
+  }
+
+  /** Aborted when the other side is gone. */
+  get gone(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  async request(): Promise<WrapperRequest> {
+    const { message, descriptors } = await this.#next();
+    this.#taken.push(...descriptors);
+    if (!isRequest(message)) throw new FrameFormatError("a question that is none");
+    return message;
+  }
+
+  /** What the program is to have as its own, by number. They stay this conversation's. */
+  async descriptors(): Promise<ReadonlyMap<number, number>> {
+    const { message, descriptors } = await this.#next();
+    this.#taken.push(...descriptors);
+    const numbers = (message as { fds?: unknown } | null)?.fds;
+    const isList = Array.isArray(numbers) && numbers.length === descriptors.length &&
+      numbers.every((fd) => Number.isInteger(fd) && fd >= 0 && fd < 1024);
+    if (!isList) throw new FrameFormatError("descriptors that do not fit their numbers");
+    const map = new Map((numbers as number[]).map((fd, index) => [fd, descriptors[index]!]));
+    this.#standardError = map.get(2) ?? null;
+    return map;
+  }
+
+  /** A few bytes into an empty socket: they fit, or nobody is there. */
+  answer(message: unknown): void {
+    if (!this.#hasHungUp) sendDescriptors(this.#socket, encodeFrame(message));
+  }
+
+  /** Says something on the standard error that was handed over. */
+  async tell(line: string): Promise<void> {
+    if (this.#standardError !== null) await writeLine(this.#standardError, line, () => !this.#hasHungUp);
+  }
+
+  /** The other side is gone, or is to be treated so. What it sent stays until `close`: it may be in use. */
+  hangUp(): void {
+    if (this.#hasHungUp) return;
+    this.#hasHungUp = true;
+    this.#registration.disarm();
+    closeDescriptor(this.#socket);
+    this.#abort.abort();
+    this.#waiter?.reject(new Error("the wrapper is gone"));
+  }
+
+  /** Nothing of it is needed any more. */
+  close(): void {
+    this.hangUp();
+    this.#frames.close();
+    for (const { descriptors } of this.#queue.splice(0)) descriptors.forEach(closeDescriptor);
+    this.#taken.splice(0).forEach(closeDescriptor);
+  }
+
+  async #next(): Promise<Frame> {
+    const frame = this.#queue.shift();
+    if (frame !== undefined) return frame;
+    if (this.#hasHungUp) throw new Error("the wrapper is gone");
+    this.#waiter = Promise.withResolvers<Frame>();
+    return await this.#waiter.promise;
+  }
+
+  #ready(): void {
+    try {
+      const state = this.#frames.readFrom(this.#socket);
+      const frame = this.#frames.next();
+      if (frame !== null) {
+        const waiter = this.#waiter;
+        this.#waiter = null;
+        if (waiter === null) this.#queue.push(frame);
+        else waiter.resolve(frame);
+      }
+      if (state === "ended" || this.#queue.length > MAX_UNREAD_FRAMES) this.hangUp();
+    } catch {
+      this.hangUp();
+    }
+  }
+}
+
+function peerOf(socket: number): number | null {
+  const credentials = allocate(CREDENTIALS_BYTES);
+  const length = allocate(4);
+  new DataView(length.buffer).setUint32(0, CREDENTIALS_BYTES, true);
+  if (libc().getsockopt(socket, SOL_SOCKET, SO_PEERCRED, credentials, length) !== 0) return null;
+  const pid = new DataView(credentials.buffer).getInt32(0, true);
+  return pid > 0 ? pid : null;
+}
+
+function isRequest(message: unknown): message is WrapperRequest {
+  if (typeof message !== "object" || message === null) return false;
+  const { file, argv, workdir, env } = message as Record<string, unknown>;
+  const isText = (value: unknown): value is string => typeof value === "string" && !value.includes("\0");
+  return isText(file) && isText(workdir) && workdir.startsWith("/") && Array.isArray(argv) && argv.every(isText) &&
+    typeof env === "object" && env !== null && !Array.isArray(env) &&
+    Object.entries(env).every(([name, value]) => isText(name) && isText(value));
+}

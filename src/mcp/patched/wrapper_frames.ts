@@ -1,0 +1,76 @@
+/**
+ * The frames between the wrapper of a patched Bash and its server: a length of four bytes, little-endian, and JSON.
+ * Descriptors travel with the first bytes of a frame. Both sides use this.
+ */
+
+import { closeDescriptor } from "../../os/descriptor.ts";
+import { receiveDescriptors } from "../../os/loop/socket_message.ts";
+import { allocate } from "../../os/libc.ts";
+
+const LENGTH_BYTES = 4;
+
+/** Arguments and environment have at most 6 MiB, and JSON may write a byte with six characters. */
+const MAX_FRAME_BYTES = 40 * 1024 * 1024;
+
+/** As much as is taken at once. */
+const READ_BYTES = 64 * 1024;
+
+export class FrameFormatError extends Error {
+  override readonly name = "FrameFormatError";
+}
+
+export function encodeFrame(message: unknown): Uint8Array<ArrayBuffer> {
+  const body = new TextEncoder().encode(JSON.stringify(message));
+  const frame = allocate(LENGTH_BYTES + body.length);
+  new DataView(frame.buffer).setUint32(0, body.length, true);
+  frame.set(body, LENGTH_BYTES);
+  return frame;
+}
+
+export interface Frame {
+  readonly message: unknown;
+  /** The receiver's. */
+  readonly descriptors: readonly number[];
+}
+
+/** Takes what comes through a socket, in any pieces, and gives whole frames. */
+export class FrameAssembler {
+  #bytes = new Uint8Array(0);
+  #descriptors: number[] = [];
+  readonly #into = allocate(READ_BYTES);
+
+  /** Reads once, without waiting. `ended`: nothing more will come. */
+  readFrom(socket: number): "read" | "nothing" | "ended" {
+    const { count, descriptors } = receiveDescriptors(socket, this.#into);
+    this.#descriptors.push(...descriptors);
+    if (count <= 0) return count === 0 ? "ended" : "nothing";
+    const joined = new Uint8Array(this.#bytes.length + count);
+    joined.set(this.#bytes);
+    joined.set(this.#into.subarray(0, count), this.#bytes.length);
+    this.#bytes = joined;
+    return "read";
+  }
+
+  /** The next whole frame; null when there is none yet. */
+  next(): Frame | null {
+    if (this.#bytes.length < LENGTH_BYTES) return null;
+    const length = new DataView(this.#bytes.buffer, this.#bytes.byteOffset).getUint32(0, true);
+    if (length > MAX_FRAME_BYTES) throw new FrameFormatError(`a frame of ${length} bytes`);
+    if (this.#bytes.length < LENGTH_BYTES + length) return null;
+    const body = this.#bytes.subarray(LENGTH_BYTES, LENGTH_BYTES + length);
+    this.#bytes = this.#bytes.slice(LENGTH_BYTES + length);
+    const descriptors = this.#descriptors;
+    this.#descriptors = [];
+    try {
+      return { message: JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body)), descriptors };
+    } catch {
+      descriptors.forEach(closeDescriptor);
+      throw new FrameFormatError("a frame that is not JSON");
+    }
+  }
+
+  /** Closes descriptors that belong to no frame. */
+  close(): void {
+    this.#descriptors.splice(0).forEach(closeDescriptor);
+  }
+}

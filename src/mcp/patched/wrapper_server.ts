@@ -1,0 +1,146 @@
+/**
+ * The server's side of the wrapper protocol, for one shell: receives questions, has them decided, and runs outside what
+ * is to leave the sandbox.
+ *
+ * Any process inside may send questions, so an answer grants only what the rules grant to everybody inside. What a
+ * question says is checked against its sender: the file and the directory must be the ones the sender sees.
+ */
+
+import { resolve } from "node:path/posix";
+import type { PreparedLaunch } from "../../launch/launch_plan.ts";
+import { closeDescriptor } from "../../os/descriptor.ts";
+import { findFileSeenBy } from "../../os/children/foreign_process.ts";
+import { toByteString } from "../../os/files/byte_string.ts";
+import { allocate } from "../../os/libc.ts";
+import { EPOLLERR, EPOLLHUP, EPOLLIN } from "../../os/loop/epoll_event.ts";
+import type { Registration } from "../../os/loop/reactor.ts";
+import { receiveDescriptors } from "../../os/loop/socket_message.ts";
+import { type EscalationOptions, Escalations } from "../../process/watched/escalation.ts";
+import type { EscalationOutcome, ExecCall, ExecDecider } from "../../process/watched/exec_decision.ts";
+import type { ExecCounters } from "../../process/watched/exec_watch.ts";
+import { WrapperConversation, type WrapperRequest } from "./wrapper_conversation.ts";
+
+/** At the same time. Each is a process inside that waits. */
+const MAX_CONVERSATIONS = 1024;
+
+export interface WrapperServerOptions extends EscalationOptions {
+  readonly decider: ExecDecider;
+}
+
+export class WrapperServer {
+  readonly counters: ExecCounters = { execs: 0, run: 0, escalated: 0, denied: 0, mismatched: 0, refused: 0 };
+  readonly #socket: number;
+  readonly #options: WrapperServerOptions;
+  readonly #registration: Registration;
+  readonly #escalations: Escalations;
+  readonly #conversations = new Set<WrapperConversation>();
+  #policy: PreparedLaunch["policy"];
+
+  /** Takes over the socket. */
+  constructor(socket: number, options: WrapperServerOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    this.#escalations = new Escalations(options);
+    this.#registration = options.reactor.register(socket, (events) => this.#ready(events));
+    this.#registration.arm(EPOLLIN);
+  }
+
+  /** How the shell is confined. */
+  begins(policy: PreparedLaunch["policy"]): void {
+    this.#policy = policy;
+    this.#options.writable.note(policy);
+  }
+
+  /** Ends what still runs outside. */
+  async endEscalated(): Promise<void> {
+    await this.#escalations.end();
+  }
+
+  /** Nobody is answered any more: whoever waits runs nothing. */
+  async close(): Promise<void> {
+    if (this.#registration.isArmed) {
+      this.#registration.disarm();
+      closeDescriptor(this.#socket);
+    }
+    for (const conversation of this.#conversations) conversation.hangUp();
+    await this.#escalations.end();
+  }
+
+  #ready(events: number): void {
+    const { count, descriptors: [stream, ...more] } = receiveDescriptors(this.#socket, allocate(16));
+    more.forEach(closeDescriptor);
+    if (stream === undefined) {
+      // Nobody is left who could ask.
+      if (count < 0 && (events & (EPOLLHUP | EPOLLERR)) !== 0) void this.close();
+      return;
+    }
+    if (this.#conversations.size >= MAX_CONVERSATIONS) return closeDescriptor(stream);
+    const conversation = new WrapperConversation(this.#options.reactor, stream);
+    this.#conversations.add(conversation);
+    this.#converse(conversation).catch(() => {}).finally(() => {
+      this.#conversations.delete(conversation);
+      conversation.close();
+    });
+  }
+
+  /** Rejects when the other side is gone or talks nonsense; it then runs nothing. */
+  async #converse(conversation: WrapperConversation): Promise<void> {
+    const request = await conversation.request();
+    this.counters.execs++;
+    const file = resolve("/", request.workdir, request.file);
+    const { argv, workdir: cwd, env } = request;
+    const call: ExecCall = { file, argv, cwd, env, pid: conversation.peerPid ?? 0, isShell: true };
+    const verdict = await this.#options.decider.decide(call, conversation.gone)
+      .catch(() => ({ kind: "deny", reason: null }) as const);
+    switch (verdict.kind) {
+      case "run":
+        this.counters.run++;
+        return conversation.answer({ action: "Run" });
+      case "deny":
+        this.counters.denied++;
+        return conversation.answer({ action: { Deny: { reason: verdict.reason } } });
+      case "escalate":
+        this.counters.escalated++;
+        conversation.answer({ action: "Escalate" });
+        return await this.#escalate(conversation, { request, call, pathIsNamed: verdict.pathIsNamed === true });
+    }
+  }
+
+  async #escalate(
+    conversation: WrapperConversation,
+    { request, call, pathIsNamed }: { request: WrapperRequest; call: ExecCall; pathIsNamed: boolean },
+  ): Promise<void> {
+    const tell = (outcome: EscalationOutcome): void => this.#options.decider.onEscalated?.(call, outcome);
+    const descriptors = await conversation.descriptors();
+    const tid = conversation.peerPid ?? 0;
+    const encoder = new TextEncoder();
+    const seen = await findFileSeenBy(tid, resolve(request.workdir, request.file));
+    const result = await this.#escalations.run(
+      { tid, isWaiting: true },
+      {
+        givenName: toByteString(request.file),
+        file: call.file,
+        argv: request.argv.map((word) => encoder.encode(word)),
+        env: Object.entries(request.env).map(([name, value]) => encoder.encode(`${name}=${value}`)),
+        cwd: request.workdir,
+        seen,
+      },
+      {
+        policy: this.#policy,
+        pathIsNamed,
+        passFds: false,
+        descriptors,
+        onStarted: (pid) => tell({ type: "started", pid }),
+      },
+    ).catch((error): { type: "refused"; reason: string } => ({
+      type: "refused",
+      reason: error instanceof Error ? error.message : String(error),
+    }));
+    if (result.type === "abandoned") return;
+    tell(result);
+    if (result.type === "exited") return conversation.answer({ exit_code: result.exitCode });
+    this.counters.refused++;
+    await conversation.tell(`Execution denied: cannot leave the sandbox: ${result.reason}`);
+    conversation.answer({ exit_code: 1 });
+  }
+}

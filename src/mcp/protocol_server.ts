@@ -1,0 +1,193 @@
+/**
+ * The tools behind the protocol library: one instance per connection in the 2025 era, one per request over HTTP in the
+ * 2026 era. Turns requests into `ToolCall`s and outcomes into answers of the era; prompts are pushed in the first and
+ * are answers in the second.
+ */
+
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
+  createRequestStateCodec,
+  inputRequired,
+  ProtocolError,
+  ProtocolErrorCode,
+  type RequestStateCodec,
+  Server,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import { DomainError } from "../errors.ts";
+import { errorFields, type Logger } from "../log.ts";
+import { VERSION } from "../version.ts";
+import { type ClientFacts, type ClientProfile, clientProfile } from "./client_profile.ts";
+import { CommandFailure } from "./command_result.ts";
+import { elicitationParams, promptAnswer } from "./elicitation.ts";
+import { PROMPT_PATIENCE_MS, ROUND_PATIENCE_MS } from "./limits.ts";
+import type { McpConnection } from "./mcp_connection.ts";
+import type { OpenPrompt, PromptAnswer } from "./prompt_desk.ts";
+import { SANDBOX_CAPABILITY, SANDBOX_UPDATE_METHOD, SandboxStateError } from "./sandbox_state.ts";
+import { type CallOutcome, type ToolCall, ToolCalls } from "./tool_calls.ts";
+import type { ToolDescription } from "./tool_list.ts";
+
+export type Era = "legacy" | "modern";
+
+export interface ProtocolServerOptions {
+  readonly tools: readonly ToolDescription[];
+  readonly calls: ToolCalls;
+  readonly log: Logger;
+}
+
+/** The reference's. */
+const INSTRUCTIONS = "This server provides a tool to execute shell commands and return their output.";
+
+/** The reference answers these, though it has none. */
+const EMPTY_LISTS: Readonly<Record<string, object>> = {
+  "resources/list": { resources: [] },
+  "resources/templates/list": { resourceTemplates: [] },
+  "prompts/list": { prompts: [] },
+};
+
+const SIGNING_KEY_BYTES = 32;
+
+/** Makes the instances. All of them accept each other's rounds, and nobody else's: the key is made anew at each start. */
+export class ProtocolServers {
+  readonly #options: ProtocolServerOptions;
+  readonly #rounds: RequestStateCodec<string>;
+  #nextCall = 1;
+
+  constructor(options: ProtocolServerOptions) {
+    this.#options = options;
+    this.#rounds = createRequestStateCodec<string>({
+      key: crypto.getRandomValues(new Uint8Array(SIGNING_KEY_BYTES)),
+      ttlSeconds: ROUND_PATIENCE_MS / 1000,
+    });
+  }
+
+  create(era: Era, connection: McpConnection): Server {
+    const { tools, log } = this.#options;
+    const server = new Server({ name: "exec-server", version: VERSION }, {
+      capabilities: { experimental: { [SANDBOX_CAPABILITY]: { version: "1.0.0" } }, tools: {} },
+      instructions: INSTRUCTIONS,
+      requestState: { verify: (state, ctx) => this.#rounds.verify(state, ctx) },
+    });
+    server.onerror = (error) => log.debug("MCP message not served", { reason: error.message });
+    server.setRequestHandler("tools/list", () => ({ tools: tools as never }));
+    server.setRequestHandler("tools/call", async ({ params }, ctx) => {
+      const client = profileOf(server, ctx, { era, connection });
+      const call = this.#toolCall(params, ctx, { client, connection });
+      try {
+        return await this.#answer(await this.#options.calls.call(call), client) as never;
+      } catch (error) {
+        throw this.#protocolError(error);
+      }
+    });
+    server.fallbackRequestHandler = (request) => {
+      // Later requests of the 2026 era may be another client's.
+      if (request.method === SANDBOX_UPDATE_METHOD && era === "legacy") {
+        try {
+          connection.update(request.params);
+          return Promise.resolve({});
+        } catch (error) {
+          return Promise.reject(this.#protocolError(error));
+        }
+      }
+      const list = EMPTY_LISTS[request.method];
+      if (list !== undefined) return Promise.resolve(list as Record<string, unknown>);
+      return Promise.reject(new ProtocolError(ProtocolErrorCode.MethodNotFound, `unknown method ${request.method}`));
+    };
+    return server;
+  }
+
+  #toolCall(
+    params: { name: string; arguments?: unknown },
+    ctx: ServerContext,
+    { client, connection }: { client: ClientProfile; connection: McpConnection },
+  ): ToolCall {
+    const meta = ctx.mcpReq._meta as Record<string, unknown> | undefined;
+    const callId = typeof meta?.["callId"] === "string" ? meta["callId"] : String(this.#nextCall++);
+    const round = ctx.mcpReq.requestState<string>();
+    const progressToken = meta?.["progressToken"] as string | number | undefined;
+    const peer = ctx.http?.req?.signal;
+    return {
+      tool: params.name,
+      arguments: params.arguments,
+      callId,
+      meta,
+      client,
+      connection,
+      // Over HTTP a client that goes away says so by its connection.
+      signal: peer === undefined ? ctx.mcpReq.signal : AbortSignal.any([ctx.mcpReq.signal, peer]),
+      elicit: client.takesPushedPrompts ? (prompt) => this.#push(prompt, ctx, client) : null,
+      round: typeof round !== "string" ? null : { name: round, answers: answersOf(ctx.mcpReq.inputResponses) },
+      progress: progressToken === undefined ? null : (elapsedMs) => {
+        const progress = Math.round(elapsedMs / 1000);
+        const params = { progressToken, progress, message: `running for ${progress} s` };
+        ctx.mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
+      },
+    };
+  }
+
+  /** Never rejects: a client that cannot be asked has not agreed. */
+  async #push(prompt: OpenPrompt, ctx: ServerContext, client: ClientProfile): Promise<PromptAnswer> {
+    try {
+      const params = elicitationParams(prompt.message, client.dialect);
+      const options = { timeout: PROMPT_PATIENCE_MS, signal: AbortSignal.any([prompt.signal, ctx.mcpReq.signal]) };
+      return promptAnswer(await ctx.mcpReq.send({ method: "elicitation/create", params }, options));
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#options.log.warn("a prompt was not answered", { reason });
+      return { action: "unavailable", reason: "the client could not be asked for approval" };
+    }
+  }
+
+  async #answer(outcome: CallOutcome, client: ClientProfile): Promise<unknown> {
+    if (outcome.type === "result") return outcome.result;
+    const requests = outcome.prompts.map(({ id, message }) => {
+      const params = { mode: "form", ...elicitationParams(message, client.dialect) };
+      return [id, { method: "elicitation/create", params }] as const;
+    });
+    const requestState = await this.#rounds.mint(outcome.round);
+    return inputRequired({ inputRequests: Object.fromEntries(requests) as never, requestState });
+  }
+
+  #protocolError(error: unknown): Error {
+    if (error instanceof CommandFailure) {
+      return new ProtocolError(ProtocolErrorCode.InternalError, error.message, error.data);
+    }
+    if (error instanceof SandboxStateError) {
+      return new ProtocolError(ProtocolErrorCode.InvalidParams, error.message, error.data);
+    }
+    if (error instanceof DomainError) {
+      const isTheirs = error.kind === "invalidParams";
+      return new ProtocolError(
+        isTheirs ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError,
+        error.message,
+      );
+    }
+    if (error instanceof DOMException && error.name === "AbortError") return error;
+    this.#options.log.error("a tool call failed", errorFields(error));
+    return new ProtocolError(ProtocolErrorCode.InternalError, "the server has a fault: see its log");
+  }
+}
+
+function profileOf(
+  server: Server,
+  ctx: ServerContext,
+  { era, connection }: { era: Era; connection: McpConnection },
+): ClientProfile {
+  const envelope = ctx.mcpReq.envelope as Record<string, unknown> | undefined;
+  const facts: Pick<ClientFacts, "info" | "capabilities"> = era === "legacy"
+    ? { info: server.getClientVersion(), capabilities: server.getClientCapabilities() }
+    : {
+      info: envelope?.[CLIENT_INFO_META_KEY] as ClientFacts["info"],
+      capabilities: envelope?.[CLIENT_CAPABILITIES_META_KEY] as ClientFacts["capabilities"],
+    };
+  return clientProfile({
+    ...facts,
+    isReferenceEra: connection.state !== null,
+    takesPushedPrompts: era === "legacy",
+  });
+}
+
+function answersOf(responses: Readonly<Record<string, unknown>> | undefined): Map<string, PromptAnswer> {
+  return new Map(Object.entries(responses ?? {}).map(([id, response]) => [id, promptAnswer(response)]));
+}

@@ -1,0 +1,139 @@
+/**
+ * One command: a watched shell, its output, its clock, its open questions and its end. It knows nothing of the protocol:
+ * calls start it, look at it and wait for it.
+ *
+ * Whatever happens it comes to an end: by itself, by its time-out, or stopped. Then nothing that it started runs.
+ */
+
+import type { Clock } from "../clock.ts";
+import { CallClock } from "./call_clock.ts";
+import { commandText } from "./exec_decider.ts";
+import { KeptOutput } from "./kept_output.ts";
+import { DRAIN_MS, MAX_LISTED_DENIALS } from "./limits.ts";
+import { PromptDesk } from "./prompt_desk.ts";
+import type { ExecCall, WatchedShell, WatchedShellOptions, WatchedShells } from "./watched_shell.ts";
+
+export interface CommandEnd {
+  readonly reason: "exited" | "timedOut" | "stopped";
+  readonly exitCode: number;
+  /** The signal that ended the shell itself. */
+  readonly signal: string | null;
+  /** Children held the output open after the shell had ended. They were ended too. */
+  readonly leftChildren: boolean;
+}
+
+export interface Denial {
+  readonly command: string;
+  readonly reason: string;
+}
+
+export interface CommandOptions {
+  readonly shells: WatchedShells;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  readonly isSandboxed: boolean;
+  readonly shell: Omit<WatchedShellOptions, "onOutput">;
+}
+
+export class RunningCommand {
+  readonly output = new KeptOutput();
+  readonly prompts: PromptDesk;
+  readonly isSandboxed: boolean;
+  /** Rejects with a `DomainError` when nothing could be started. */
+  readonly finished: Promise<CommandEnd>;
+  readonly #options: CommandOptions;
+  readonly #clock: CallClock;
+  readonly #denied: Denial[] = [];
+  #deniedCount = 0;
+  #shell: WatchedShell | null = null;
+  #ending: "timedOut" | "stopped" | null = null;
+  #hasFinished = false;
+  #durationMs: number | null = null;
+
+  /** Starts at once. `prompts` and `onDenied` are for whoever decides. */
+  constructor(makeOptions: (command: RunningCommand) => CommandOptions) {
+    this.prompts = new PromptDesk({
+      onOpened: () => this.#clock.pause(),
+      onClosed: () => this.#clock.resume(),
+    });
+    this.#options = makeOptions(this);
+    this.isSandboxed = this.#options.isSandboxed;
+    this.#clock = new CallClock(this.#options.clock, this.#options.timeoutMs, () => this.#end("timedOut"));
+    this.finished = this.#run().finally(() => {
+      this.#hasFinished = true;
+      this.#durationMs = this.#clock.elapsedMs;
+      this.#clock.end();
+    });
+    // Whoever waits is told; until somebody does, a failed start is no stray error.
+    this.finished.catch(() => {});
+  }
+
+  get hasFinished(): boolean {
+    return this.#hasFinished;
+  }
+
+  /** How long it ran, or runs. */
+  get durationMs(): number {
+    return this.#durationMs ?? this.#clock.elapsedMs;
+  }
+
+  /** The first of its programs that were denied, and how many there were. */
+  get denied(): { readonly listed: readonly Denial[]; readonly count: number } {
+    return { listed: this.#denied, count: this.#deniedCount };
+  }
+
+  noteDenied(call: ExecCall, reason: string): void {
+    this.#deniedCount++;
+    if (this.#denied.length < MAX_LISTED_DENIALS) this.#denied.push({ command: commandText(call), reason });
+  }
+
+  /** Resolves when the bytes are taken, or when nobody takes them any more. */
+  async write(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    await Promise.race([this.#shell?.write(bytes), this.finished.catch(() => {})]);
+  }
+
+  closeStdin(): void {
+    this.#shell?.closeStdin();
+  }
+
+  /** Ends it with everything it started. Resolves when that is so. */
+  async stop(): Promise<void> {
+    this.#end("stopped");
+    await this.finished.catch(() => {});
+  }
+
+  #end(reason: "timedOut" | "stopped"): void {
+    if (this.#ending !== null || this.#hasFinished) return;
+    this.#ending = reason;
+    for (const prompt of this.prompts.open) prompt.answer({ action: "cancel" });
+    // Still starting: it is ended as soon as there is something to end.
+    void this.#shell?.terminate();
+  }
+
+  async #run(): Promise<CommandEnd> {
+    const shell = await this.#options.shells.start({
+      ...this.#options.shell,
+      onOutput: (stream, bytes) => this.output.append(stream, bytes),
+    });
+    this.#shell = shell;
+    if (this.#ending !== null) void shell.terminate();
+    const { exitCode, signal } = await shell.exited;
+    // What ends now ended in time.
+    this.#clock.end();
+    const leftChildren = !await this.#drained(shell);
+    if (leftChildren) shell.stopReading();
+    await shell.terminate();
+    return { reason: this.#ending ?? "exited", exitCode, signal, leftChildren };
+  }
+
+  /** Whether all output has come. Children that hold it open are not waited for. */
+  async #drained(shell: WatchedShell): Promise<boolean> {
+    const patience = Promise.withResolvers<boolean>();
+    const cancel = this.#options.clock.setTimer(DRAIN_MS, () => patience.resolve(false));
+    try {
+      return await Promise.race([shell.closed.then(() => true), patience.promise]);
+    } finally {
+      cancel();
+    }
+  }
+}

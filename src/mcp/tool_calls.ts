@@ -1,0 +1,209 @@
+/**
+ * The tools at work: a call starts a command or finds a running one, waits for it, asks the client what has to be asked,
+ * and answers. A call that is cancelled ends the command it is about.
+ *
+ * Knows the tools and the ways to ask, but neither the protocol library nor a transport.
+ */
+
+import type { Clock } from "../clock.ts";
+import { invalidParams } from "../errors.ts";
+import type { ClientProfile } from "./client_profile.ts";
+import { endResult, runningResult, type ToolResult } from "./command_result.ts";
+import { MAX_PROMPT_ROUNDS, PROGRESS_INTERVAL_MS, PROMPT_BATCH_MS } from "./limits.ts";
+import type { McpConnection } from "./mcp_connection.ts";
+import type { OpenPrompt, PromptAnswer } from "./prompt_desk.ts";
+import type { RunningCommand } from "./running_command.ts";
+import { handleArguments, inputArguments, type ShellArguments, shellArguments } from "./tool_arguments.ts";
+
+/** One request for a tool. */
+export interface ToolCall {
+  readonly tool: string;
+  readonly arguments: unknown;
+  /** For the audit. */
+  readonly callId: string;
+  readonly meta: Readonly<Record<string, unknown>> | undefined;
+  readonly client: ClientProfile;
+  readonly connection: McpConnection;
+  /** Aborts when the client does not want the answer any more. */
+  readonly signal: AbortSignal;
+  /** Asks the client while the call goes on; null where questions are an answer instead. */
+  readonly elicit: ((prompt: OpenPrompt) => Promise<PromptAnswer>) | null;
+  /** The round that this call continues. */
+  readonly round: { readonly name: string; readonly answers: ReadonlyMap<string, PromptAnswer> } | null;
+  /** Tells that the command lives; null when nobody wants to know. */
+  readonly progress: ((elapsedMs: number) => void) | null;
+}
+
+/** The result, or what has to be asked before the call comes again under this name. */
+export type CallOutcome =
+  | { readonly type: "result"; readonly result: ToolResult }
+  | { readonly type: "questions"; readonly prompts: readonly OpenPrompt[]; readonly round: string };
+
+export interface ToolCallsOptions {
+  readonly hasHandles: boolean;
+  readonly clock: Clock;
+  /** Starts a command for a call. Throws when its sandbox or directory cannot be used. */
+  readonly start: (args: ShellArguments, call: ToolCall) => RunningCommand;
+}
+
+/** How long a call waits, and what it hands out when the command goes on. */
+interface Attendance {
+  readonly command: RunningCommand;
+  /** Null: until its end. */
+  readonly waitMs: number | null;
+  readonly handle: string | null;
+  readonly rounds: number;
+}
+
+const ENDED = Symbol("ended");
+const WAITED = Symbol("waited");
+const ASKED = Symbol("asked");
+const ABORTED = Symbol("aborted");
+
+export class ToolCalls {
+  readonly #options: ToolCallsOptions;
+
+  constructor(options: ToolCallsOptions) {
+    this.#options = options;
+  }
+
+  async call(call: ToolCall): Promise<CallOutcome> {
+    const { hasHandles } = this.#options;
+    if (call.tool !== "shell" && !(hasHandles && ["shell_poll", "shell_input", "shell_stop"].includes(call.tool))) {
+      throw invalidParams("tool not found");
+    }
+    if (call.round !== null) return await this.#continue(call, call.round);
+    switch (call.tool) {
+      case "shell":
+        return await this.#shell(call);
+      case "shell_input":
+        return await this.#input(call);
+      case "shell_stop":
+        return await this.#stop(call);
+      default: {
+        const { handle, waitMs } = handleArguments(call.arguments);
+        return await this.#attend(call, { command: call.connection.kept.get(handle), waitMs, handle, rounds: 0 });
+      }
+    }
+  }
+
+  async #shell(call: ToolCall): Promise<CallOutcome> {
+    const args = shellArguments(call.arguments, this.#options.hasHandles);
+    call.connection.kept.mustHaveRoom();
+    const command = this.#options.start(args, call);
+    call.connection.own(command);
+    return await this.#attend(call, { command, waitMs: args.yieldMs, handle: null, rounds: 0 });
+  }
+
+  async #input(call: ToolCall): Promise<CallOutcome> {
+    const { handle, waitMs, text, closes } = inputArguments(call.arguments);
+    const command = call.connection.kept.get(handle);
+    if (text !== "") await command.write(new TextEncoder().encode(text));
+    if (closes) command.closeStdin();
+    return await this.#attend(call, { command, waitMs, handle, rounds: 0 });
+  }
+
+  async #stop(call: ToolCall): Promise<CallOutcome> {
+    const { handle } = handleArguments(call.arguments);
+    const command = call.connection.kept.get(handle);
+    await command.stop();
+    return await this.#attend(call, { command, waitMs: null, handle, rounds: 0 });
+  }
+
+  async #continue(call: ToolCall, { name, answers }: NonNullable<ToolCall["round"]>): Promise<CallOutcome> {
+    const parked = call.connection.kept.unpark(name);
+    if (parked === null || parked.tool !== call.tool) throw invalidParams("Invalid or expired requestState");
+    const { command, rounds, handle } = parked;
+    for (const prompt of command.prompts.open) {
+      const answer = answers.get(prompt.id);
+      if (answer !== undefined) prompt.answer(answer);
+    }
+    const waitMs = call.tool === "shell"
+      ? shellArguments(call.arguments, this.#options.hasHandles).yieldMs
+      : handleArguments(call.arguments).waitMs;
+    return await this.#attend(call, { command, waitMs, handle, rounds });
+  }
+
+  async #attend(call: ToolCall, attendance: Attendance): Promise<CallOutcome> {
+    const { command } = attendance;
+    const { prompts } = command;
+    if (!call.client.canBeAsked) {
+      prompts.giveUp("it needs the user's approval, and this client cannot ask for it");
+    }
+    const { elicit } = call;
+    const detach = elicit === null
+      ? null
+      : prompts.attach((prompt) => void elicit(prompt).then((answer) => prompt.answer(answer)));
+    const progress = this.#progress(call, command);
+    try {
+      const outcome = await this.#wait(call, attendance);
+      if (outcome === ABORTED) {
+        await command.stop();
+        throw new DOMException("the call was cancelled", "AbortError");
+      }
+      if (outcome === ASKED) return this.#questions(call, attendance);
+      return { type: "result", result: await this.#result(call, attendance, outcome === ENDED) };
+    } finally {
+      progress();
+      detach?.();
+    }
+  }
+
+  /** What comes first: the end, the end of patience, a question that has to be passed on, or a cancellation. */
+  async #wait(call: ToolCall, { command, waitMs, rounds }: Attendance): Promise<symbol> {
+    const { clock } = this.#options;
+    const aborted = Promise.withResolvers<symbol>();
+    const abort = () => aborted.resolve(ABORTED);
+    call.signal.addEventListener("abort", abort, { once: true });
+    if (call.signal.aborted) abort();
+    const ended = command.finished.then(() => ENDED, () => ENDED);
+    const patience = Promise.withResolvers<symbol>();
+    const cancel = waitMs === null ? () => {} : clock.setTimer(waitMs, () => patience.resolve(WAITED));
+    try {
+      const waits = [ended, patience.promise, aborted.promise];
+      while (call.elicit === null && call.client.canBeAsked) {
+        const asked = command.prompts.whenOpen().then(async () => {
+          await new Promise<void>((resolve) => clock.setTimer(PROMPT_BATCH_MS, resolve));
+          return ASKED;
+        });
+        const first = await Promise.race([...waits, asked]);
+        if (first !== ASKED) return first;
+        // Whoever asked may have gone meanwhile.
+        if (command.prompts.open.length === 0) continue;
+        if (rounds < MAX_PROMPT_ROUNDS) return ASKED;
+        command.prompts.giveUp("one call can ask no more questions: run the rest in another call");
+      }
+      const first = await Promise.race(waits);
+      // A question is answered in the call in which it was asked.
+      if (first !== WAITED || command.prompts.open.length === 0) return first;
+      return await Promise.race([ended, aborted.promise, command.prompts.whenClosed().then(() => WAITED)]);
+    } finally {
+      cancel();
+      call.signal.removeEventListener("abort", abort);
+    }
+  }
+
+  #questions(call: ToolCall, { command, handle, rounds }: Attendance): CallOutcome {
+    const round = call.connection.kept.park({ command, rounds: rounds + 1, handle, tool: call.tool });
+    return { type: "questions", prompts: command.prompts.open, round };
+  }
+
+  async #result(call: ToolCall, { command, handle }: Attendance, hasEnded: boolean): Promise<ToolResult> {
+    const { connection, client } = call;
+    if (!hasEnded) return runningResult(command, handle ?? connection.kept.keep(command), client.dialect);
+    if (handle !== null) connection.kept.forget(handle);
+    return endResult(command, await command.finished, client.dialect);
+  }
+
+  /** Tells now and then that the command lives. Returns how to stop it. */
+  #progress({ progress }: ToolCall, command: RunningCommand): () => void {
+    if (progress === null) return () => {};
+    let cancel = () => {};
+    const tell = () => {
+      progress(command.durationMs);
+      cancel = this.#options.clock.setTimer(PROGRESS_INTERVAL_MS, tell);
+    };
+    cancel = this.#options.clock.setTimer(PROGRESS_INTERVAL_MS, tell);
+    return () => cancel();
+  }
+}

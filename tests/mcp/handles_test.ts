@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { McpError } from "../support/mcp_peer.ts";
+import { Scene, textOf } from "./scene.ts";
+
+const RULES = `prefix_rule(pattern = ["ask"], decision = "prompt")\n`;
+const ARGS = { command: "x", workdir: "/work", yield_ms: 1000 };
+
+Deno.test("with all tools there are four, and shell says how long commands go on", async () => {
+  const { peer } = await new Scene({ hasHandles: true }).client();
+  const { tools } = await peer.request("tools/list");
+  assert.deepEqual(tools.map(({ name }: { name: string }) => name), [
+    "shell",
+    "shell_poll",
+    "shell_input",
+    "shell_stop",
+  ]);
+  for (const { annotations } of tools) {
+    assert.deepEqual([annotations.readOnlyHint, annotations.destructiveHint, annotations.openWorldHint], [
+      false,
+      true,
+      true,
+    ]);
+  }
+});
+
+Deno.test("a command that takes longer than its call goes on under a handle", async () => {
+  const scene = new Scene({ hasHandles: true });
+  const { peer } = await scene.client();
+  const started = scene.shells.next();
+  const first = peer.call("shell", { ...ARGS, stdin: true, merge_output: true });
+  const shell = await started;
+  assert.deepEqual([shell.options.stdin, shell.options.output], ["open", "merged"]);
+  shell.print("one\n");
+  await scene.passTimeUntil(first);
+  const { exit_code, output, running, handle } = textOf(await first);
+  assert.deepEqual({ exit_code, output, running }, { exit_code: null, output: "one\n", running: true });
+
+  shell.print("two\n");
+  const poll = peer.call("shell_poll", { handle, wait_ms: 500 });
+  await scene.passTimeUntil(poll);
+  assert.deepEqual([textOf(await poll).output, textOf(await poll).handle], ["two\n", handle]);
+
+  const input = peer.call("shell_input", { handle, text: "yes\n", close: true, wait_ms: 500 });
+  await scene.passTimeUntil(input);
+  assert.deepEqual([shell.written, shell.isStdinClosed], [["yes\n"], true]);
+
+  const last = peer.call("shell_poll", { handle });
+  shell.print("three\n");
+  shell.exit(0);
+  assert.deepEqual([textOf(await last).exit_code, textOf(await last).output], [0, "three\n"]);
+  await assert.rejects(peer.call("shell_poll", { handle }), (error: McpError) => error.code === -32_602);
+});
+
+Deno.test("shell_stop ends the command and returns what was left", async () => {
+  const scene = new Scene({ hasHandles: true });
+  const { peer } = await scene.client();
+  const started = scene.shells.next();
+  const first = peer.call("shell", ARGS);
+  const shell = await started;
+  await scene.passTimeUntil(first);
+  shell.print("rest\n");
+  const { output, stopped } = textOf(await peer.call("shell_stop", { handle: textOf(await first).handle }));
+  assert.deepEqual([output, stopped, shell.isTerminated], ["rest\n", true, true]);
+});
+
+Deno.test("a handle is its client's alone", async () => {
+  const scene = new Scene({ hasHandles: true });
+  const { peer } = await scene.client();
+  const first = peer.call("shell", ARGS);
+  await scene.passTimeUntil(first);
+  const { peer: another } = await scene.client();
+  await assert.rejects(another.call("shell_stop", { handle: textOf(await first).handle }), McpError);
+  assert.equal(scene.shells.shells[0]!.isTerminated, false);
+});
+
+Deno.test("a prompt that comes up between two calls is asked in the next, and a call does not end with one open", async () => {
+  const scene = new Scene({ hasHandles: true, rules: RULES });
+  const { peer } = await scene.client();
+  const started = scene.shells.next();
+  const first = peer.call("shell", ARGS);
+  const shell = await started;
+  await scene.passTimeUntil(first);
+  const verdict = shell.exec(["ask"]);
+  assert.equal(peer.prompts.length, 0);
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  peer.onElicit = () => promise;
+  const poll = peer.call("shell_poll", { handle: textOf(await first).handle, wait_ms: 100 });
+  await peer.until(() => peer.prompts.length === 1);
+  scene.clock.advance(60_000);
+  resolve({ action: "accept", content: {} });
+  assert.equal((await verdict).kind, "escalate");
+  assert.equal(textOf(await poll).running, true);
+});
+
+Deno.test("progress is told to clients that sent a token", async () => {
+  const scene = new Scene({ hasHandles: true });
+  const { peer } = await scene.client();
+  const started = scene.shells.next();
+  const answer = peer.call("shell", { ...ARGS, yield_ms: 60_000 }, { progressToken: "t" });
+  const shell = await started;
+  scene.clock.advance(5000);
+  await peer.until(() => peer.notifications.length > 0);
+  assert.deepEqual(peer.notifications[0]!.params, { progressToken: "t", progress: 5, message: "running for 5 s" });
+  shell.exit(0);
+  await answer;
+  assert.equal(scene.clock.pending, 0, "nothing is left behind");
+});

@@ -1,0 +1,112 @@
+/**
+ * Shells that ask by themselves, through a wrapper: the protocol with our own wrapper, asked for by name in a stock Bash,
+ * which any Bash can do. Where there is a patched Bash (`CODEX_BASH_PATH`), the same with one that does so by itself.
+ */
+
+import assert from "node:assert/strict";
+import { ESCALATE, FORBIDDEN, isAlive, type SceneOptions, watchTest } from "../support/watched_scene.ts";
+
+const STOCK: SceneOptions = { patchedBash: { bash: "/bin/bash" } };
+const ASK = '"$BASH_EXEC_WRAPPER"';
+
+for (const sandbox of ["read /, write ws", null] as const) {
+  const name = sandbox ?? "no sandbox";
+
+  watchTest(`wrapper, ${name}: run executes in place, deny says so and ends with 1`, async (scene) => {
+    const command = `${ASK} /usr/bin/printf name '%s.' 'a b' ''; ${ASK} /usr/bin/id id; echo $?`;
+    const options = { ...STOCK, sandbox, rules: { id: FORBIDDEN } };
+    const { stdout, stderr, calls, counters } = await scene.run(command, options);
+    assert.equal(stdout, "a b..1\n");
+    assert.equal(stderr, "Execution denied: Execution forbidden by policy\n");
+    assert.deepEqual(calls.map(({ file, argv, cwd }) => [file, argv, cwd]), [
+      ["/usr/bin/printf", ["name", "%s.", "a b", ""], scene.ws],
+      ["/usr/bin/id", ["id"], scene.ws],
+    ]);
+    assert.ok(calls.every(({ env }) => !("CODEX_ESCALATE_SOCKET" in env) && !("BASH_EXEC_WRAPPER" in env)));
+    assert.deepEqual([counters.run, counters.denied], [1, 1]);
+  });
+
+  watchTest(`wrapper, ${name}: escalate runs outside with the caller's input, directory and mask`, async (scene) => {
+    const command =
+      `cd sub; umask 027; echo content | ${ASK} /usr/bin/tee tee ../../out/new; ${ASK} /bin/sh sh -c 'kill -9 $$'; echo $?`;
+    const { stdout } = await scene.run(command, { ...STOCK, sandbox, rules: { tee: ESCALATE, sh: ESCALATE } });
+    assert.equal(stdout, "content\n137\n");
+    assert.equal(await Deno.readTextFile(`${scene.out}/new`), "content\n");
+    assert.equal((await Deno.stat(`${scene.out}/new`)).mode! & 0o777, 0o640);
+  });
+}
+
+watchTest("wrapper: a program that the caller could have written does not leave the sandbox", async (scene) => {
+  await Deno.writeTextFile(`${scene.ws}/touch`, `#!/bin/sh\n: > ${scene.out}/WIN\n`, { mode: 0o755 });
+  const command = `${ASK} ./touch touch; echo $?; ${ASK} ${scene.ws}/touch touch; ${ASK} /proc/self/cwd/touch touch`;
+  const { stdout, stderr, counters } = await scene.run(command, { ...STOCK, rules: { touch: ESCALATE } });
+  assert.match(stdout, /^1\n/);
+  assert.match(stderr, /cannot leave the sandbox/);
+  assert.equal(counters.refused, 3);
+  assert.deepEqual(Array.from(Deno.readDirSync(scene.out), ({ name }) => name), ["o.txt"]);
+});
+
+watchTest("wrapper: words that are not text are run as they are", async (scene) => {
+  const { stdout } = await scene.run(`${ASK} /usr/bin/printf printf '%s' $'\\xff\\xfe' | od -An -tx1`, STOCK);
+  assert.equal(stdout, " ff fe\n");
+});
+
+watchTest("wrapper: an escalated program ends with its wrapper, and with the shell", async (scene) => {
+  for (const how of ["wrapper", "shell"]) {
+    const started = Promise.withResolvers<{ caller: number; pid: number }>();
+    const running = await scene.start(`${ASK} /usr/bin/sleep sleep 1000; echo after $?`, {
+      ...STOCK,
+      rules: { sleep: ESCALATE },
+      onEscalated: (call, outcome) => {
+        if (outcome.type === "started") started.resolve({ caller: call.pid, pid: outcome.pid });
+      },
+    });
+    const { caller, pid } = await started.promise;
+    if (how === "wrapper") {
+      Deno.kill(caller, "SIGKILL");
+      assert.match((await running.outcome()).stdout, /after 137/);
+    }
+    await running.shell.terminate();
+    assert.ok(!isAlive(pid), how);
+  }
+});
+
+watchTest("wrapper: nonsense on the socket is nobody's business, and others are answered", async (scene) => {
+  const python = `import os, socket, array
+s = socket.socket(fileno=int(os.environ["CODEX_ESCALATE_SOCKET"]))
+def talk(data):
+    a, b = socket.socketpair()
+    s.sendmsg([b"\\0"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [b.fileno()]))])
+    b.close()
+    a.sendall(data)
+    print(a.recv(100))
+talk(b"\\xff\\xff\\xff\\xff")
+talk(b"\\x02\\0\\0\\0{}")
+talk(b"\\x03\\0\\0\\0abc")
+s.sendmsg([b"no descriptor"])
+s.detach()`;
+  await Deno.writeTextFile(`${scene.ws}/talk.py`, python);
+  const { stdout } = await scene.run(`python3 talk.py; ${ASK} /bin/echo echo answered`, STOCK);
+  assert.equal(stdout, "b''\nb''\nb''\nanswered\n");
+});
+
+const bash = Deno.env.get("CODEX_BASH_PATH");
+const reason = bash === undefined ? " (SKIPPED: CODEX_BASH_PATH names no patched Bash)" : "";
+Deno.test({
+  name: `patched Bash: everything it starts is asked about${reason}`,
+  ignore: bash === undefined,
+  async fn() {
+    const { WatchedScene } = await import("../support/watched_scene.ts");
+    await using scene = await WatchedScene.open();
+    const command = "id; echo $?; touch ../out/new; (ls /dev/null) | cat; exec id";
+    const { stdout, stderr, exitCode, calls } = await scene.run(command, {
+      patchedBash: { bash: bash! },
+      rules: { id: FORBIDDEN, touch: ESCALATE },
+    });
+    assert.equal(stdout, "1\n/dev/null\n");
+    assert.equal(stderr, "Execution denied: Execution forbidden by policy\n".repeat(2));
+    assert.equal(exitCode, 1);
+    assert.equal(calls.length, 5);
+    assert.ok((await Deno.stat(`${scene.out}/new`)).isFile);
+  },
+});

@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { callState, flagState, guardedState, SandboxStateError, updatedState } from "../../src/mcp/sandbox_state.ts";
+
+/** As codex 0.166 sends it. */
+const WORKSPACE = {
+  permissionProfile: {
+    type: "managed",
+    file_system: {
+      type: "restricted",
+      entries: [
+        { path: { type: "special", value: { kind: "root" } }, access: "read" },
+        { path: { type: "path", path: "/ws" }, access: "write" },
+        { path: { type: "special", value: { kind: "slash_tmp" } }, access: "write" },
+        { path: { type: "path", path: "/ws/.git" }, access: "read", missing_path_behavior: "skip" },
+      ],
+    },
+    network: "restricted",
+  },
+  codexLinuxSandboxExe: "/gone/codex-linux-sandbox",
+  sandboxCwd: "file:///ws",
+  useLegacyLandlock: false,
+  useMxc: false,
+};
+
+Deno.test("codex's state is read under both of its names", () => {
+  for (const key of ["codex/sandbox-state", "codex/sandbox-state-meta"]) {
+    const state = callState({ [key]: WORKSPACE });
+    assert.equal(state?.sandbox?.cwd, "/ws");
+    assert.deepEqual([state?.isNetworkDisabled, state?.source], [true, "call"]);
+  }
+  assert.equal(callState({ progressToken: 1 }), null);
+  assert.equal(callState(undefined), null);
+});
+
+Deno.test("the policies of the reference's time", () => {
+  const state = (sandboxPolicy: object) => updatedState({ sandboxPolicy, sandboxCwd: "/ws", extra: 1 });
+  assert.equal(state({ type: "danger-full-access" }).sandbox, null);
+  assert.deepEqual(state({ type: "external-sandbox", network_access: "enabled" }).sandbox?.permissions, {
+    type: "external",
+    network: "enabled",
+  });
+  assert.equal(state({ type: "external-sandbox" }).isNetworkDisabled, true);
+  assert.equal(state({ type: "workspace-write", network_access: true }).isNetworkDisabled, false);
+});
+
+Deno.test("what does not decode is refused with what was sent", () => {
+  const wrong: unknown[] = [
+    {},
+    { sandboxPolicy: { type: "read-only" } },
+    { sandboxPolicy: { type: "read-only" }, sandboxCwd: "relative" },
+    { sandboxPolicy: { type: "bogus" }, sandboxCwd: "/ws" },
+    { permissionProfile: { type: "managed" }, sandboxCwd: "/ws" },
+    { permissionProfile: { type: "disabled" }, sandboxCwd: 5 },
+    [],
+    "read-only",
+  ];
+  for (const params of wrong) {
+    assert.throws(() => updatedState(params), (error) => error instanceof SandboxStateError && error.data === params);
+  }
+  assert.throws(() => updatedState(undefined), /missing params for sandbox state request/);
+  assert.throws(() => callState({ "codex/sandbox-state": { sandboxCwd: "/ws" } }), SandboxStateError);
+});
+
+Deno.test("guarded paths stay readable only, whatever a sandbox grants, and where there is none nothing is added", () => {
+  const granted = updatedState({
+    sandboxPolicy: { type: "workspace-write", writable_roots: ["/rules", "/rules/below", "/rules-of-others"] },
+    sandboxCwd: "/ws",
+  });
+  const permissions = guardedState(granted, ["/rules", "/ws/audit"]).sandbox?.permissions;
+  assert.ok(permissions?.type === "managed" && permissions.fileSystem.type === "restricted");
+  const written = permissions.fileSystem.entries.filter(({ access }) => access === "write").map(({ path }) => path);
+  const paths = written.flatMap((path) => path.type === "path" ? [path.path] : []);
+  assert.deepEqual(paths, ["/ws", "/rules-of-others"], "what is granted there, or below, is taken back");
+  const last = permissions.fileSystem.entries.slice(-2);
+  assert.deepEqual(last, [
+    { path: { type: "path", path: "/rules" }, access: "read" },
+    { path: { type: "path", path: "/ws/audit" }, access: "read" },
+  ]);
+  assert.equal(
+    guardedState(updatedState({ sandboxPolicy: { type: "danger-full-access" }, sandboxCwd: "/" }), ["/r"]).sandbox,
+    null,
+  );
+  assert.equal(flagState("read-only", "/ws").isNetworkDisabled, true);
+});

@@ -1,0 +1,85 @@
+/** The tools with a client and a clock that the test moves, and shells that the test plays. */
+
+import { InMemoryTransport } from "@modelcontextprotocol/server";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { silentLogger } from "../../src/log.ts";
+import { type AuditRecord, type EscalationRecord } from "../../src/mcp/audit.ts";
+import { startCommand, type StarterOptions } from "../../src/mcp/command_starter.ts";
+import { ExecDecider } from "../../src/mcp/exec_decider.ts";
+import { McpConnection } from "../../src/mcp/mcp_connection.ts";
+import { type Era, ProtocolServers } from "../../src/mcp/protocol_server.ts";
+import { ToolCalls } from "../../src/mcp/tool_calls.ts";
+import { toolList } from "../../src/mcp/tool_list.ts";
+import { loadRules } from "../../src/rules/mod.ts";
+import { FakeWatchedShells } from "../support/fake_watched_shells.ts";
+import { ManualClock } from "../support/manual_clock.ts";
+import { type McpMessage, McpPeer } from "../support/mcp_peer.ts";
+
+export interface SceneOptions {
+  readonly rules?: string;
+  readonly hasHandles?: boolean;
+  readonly preservesPaths?: boolean;
+  readonly escalate?: "shell" | "all";
+  readonly sandbox?: "read-only" | "workspace-write";
+  readonly env?: Record<string, string>;
+}
+
+const HOME = { cwd: "/work", home: "/home/u" };
+
+export class Scene {
+  readonly shells = new FakeWatchedShells();
+  readonly clock = new ManualClock();
+  readonly audit: (AuditRecord | EscalationRecord)[] = [];
+  readonly servers: ProtocolServers;
+
+  constructor(options: SceneOptions = {}) {
+    const { hasHandles = false, preservesPaths = false, escalate = "shell", sandbox = "read-only" } = options;
+    const { clock } = this;
+    const audit = { write: (record: AuditRecord | EscalationRecord) => void this.audit.push(record) };
+    const rules = loadRules([{ path: "/rules/a.rules", text: options.rules ?? "" }], HOME);
+    const decider = new ExecDecider({ rules: () => rules, preservesPaths, escalate, home: HOME.home, audit, clock });
+    const starter: StarterOptions = {
+      ...{ shells: this.shells, decider, audit, clock, sandbox, escalate },
+      ...{ cwd: "/work", guardedPaths: ["/rules"], env: options.env ?? { PATH: "/usr/bin" }, patchedBash: null },
+      ...{ shell: "/bin/bash", intercept: "all", strictExec: false },
+    };
+    const calls = new ToolCalls({ hasHandles, clock, start: (args, call) => startCommand(args, call, starter) });
+    const tools = toolList({ hasHandles, annotatedSandbox: null });
+    this.servers = new ProtocolServers({ tools, calls, log: silentLogger() });
+  }
+
+  /** Lets time pass, a second at a time, until that has settled. */
+  async passTimeUntil(settled: Promise<unknown>): Promise<void> {
+    let isSettled = false;
+    settled.catch(() => {}).finally(() => isSettled = true);
+    while (!isSettled) {
+      await new Promise<void>((resolve) => setTimeout(resolve, 0));
+      if (!isSettled) this.clock.advance(1000);
+    }
+  }
+
+  /** A client, connected and after the handshake of its era. */
+  async client(
+    { era = "legacy" as Era, name = "test", capabilities = { elicitation: {} } as object } = {},
+  ): Promise<SceneClient> {
+    const connection = new McpConnection({ clock: this.clock, idleMs: null });
+    const [near, far] = InMemoryTransport.createLinkedPair();
+    const peer = new McpPeer((message) => void near.send(message as never));
+    near.onmessage = (message: unknown) => peer.receive(message as McpMessage);
+    await near.start();
+    serveStdio((request) => this.servers.create(request.era, connection), { transport: far });
+    if (era === "legacy") await peer.initialize({ name, capabilities });
+    return { peer, connection };
+  }
+}
+
+export interface SceneClient {
+  readonly peer: McpPeer;
+  readonly connection: McpConnection;
+}
+
+/** What a result's text says. */
+// deno-lint-ignore no-explicit-any
+export function textOf(result: any): any {
+  return JSON.parse(result.content[0].text);
+}
