@@ -1,15 +1,17 @@
 /**
- * How the command line says no: one error type that carries the exit status, and the quoting its messages use.
+ * How the command line refuses: one error type with the exit status, and the quoting for its messages.
  *
- * A message is complete as it is, one line, fit for stderr. Values that may be secrets are never put into it.
+ * A message is complete, one line, and safe for stderr. It never contains values that may be secrets.
  */
 
-/** The words on the command line (or a variable standing in for one) cannot be understood. */
-export const EXIT_USAGE = 2;
-/** Understood, but refused: a bad listen address, a contradiction, an unreadable secret. */
-export const EXIT_REFUSED = 1;
+import { printable } from "../printable.ts";
 
-/** A refusal to run, with the status the program is to exit with. */
+/** The command line (or a variable used for a flag) cannot be understood. */
+const EXIT_USAGE = 2;
+/** Understood, but refused: a bad listen address, a contradiction, an unreadable secret. */
+const EXIT_REFUSED = 1;
+
+/** A refusal to run, with the program's exit status. */
 export class CliError extends Error {
   override readonly name = "CliError";
   readonly exitCode: typeof EXIT_USAGE | typeof EXIT_REFUSED;
@@ -34,7 +36,5 @@ const MAX_QUOTED_CHARS = 80;
 /** A word somebody typed, made safe to show: quoted, on one line, without terminal escapes, bounded. */
 export function quoted(text: string): string {
   const shown = text.length > MAX_QUOTED_CHARS ? text.slice(0, MAX_QUOTED_CHARS) + "…" : text;
-  return JSON.stringify(shown).replace(/[\x7f-\x9f\u2028\u2029]/g, (char) => {
-    return "\\u" + char.charCodeAt(0).toString(16).padStart(4, "0");
-  });
+  return printable(JSON.stringify(shown));
 }

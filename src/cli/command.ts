@@ -5,7 +5,7 @@
  */
 
 import { quoted, usageError } from "./cli_error.ts";
-import { nearestWord } from "./nearest_word.ts";
+import { nearestWord } from "../nearest_word.ts";
 
 /** What runs when the first word is a flag or there is none. */
 export const DEFAULT_COMMAND = "serve";
@@ -16,17 +16,46 @@ export interface CommandLine<Command extends string> {
   readonly args: readonly string[];
 }
 
-/** Splits argv into one of `commands` and its arguments; throws a usage error that names the nearest command. */
+/** `help doctor` is `doctor --help`. */
+const HELP = "help";
+
+/** The words of `--remote`, which is another mode than serving on a port. */
+const REMOTE_WORD = /^--(?:remote|executor-id|environment-id)(?:=|$)/;
+
+/** Whether the words of `serve` ask for remote mode: its flags are others. */
+export function asksForRemote(args: readonly string[]): boolean {
+  return args.some((word) => REMOTE_WORD.test(word));
+}
+
+/**
+ * What a hidden mode does in place of its work when it is asked for help; null when it is not asked. Only the first word
+ * asks: those that follow may be another program's.
+ */
+export function hiddenHelp(mode: string, args: readonly string[]): (() => Promise<number>) | null {
+  if (args[0] !== "--help" && args[0] !== "-h") return null;
+  return async () => {
+    const { print } = await import("./print.ts");
+    await print(`exec-server ${mode} is an internal mode, which the server starts itself. It is of no use by hand.\n`);
+    return 0;
+  };
+}
+
+/**
+ * Splits argv into one of the commands and its arguments; throws a usage error that names the nearest of `commands`.
+ * `hidden` ones, which are for the program itself, are taken but never named.
+ */
 export function splitCommand<Command extends string>(
   argv: readonly string[],
   commands: readonly (Command | typeof DEFAULT_COMMAND)[],
+  hidden: readonly Command[] = [],
 ): CommandLine<Command | typeof DEFAULT_COMMAND> {
   const [first, ...rest] = argv;
   if (first === undefined || first.startsWith("-")) return { command: DEFAULT_COMMAND, args: argv };
-  const command = commands.find((name) => name === first);
+  if (first === HELP) return { ...splitCommand(rest.slice(0, 1), commands), args: ["--help"] };
+  const command = [...commands, ...hidden].find((name) => name === first);
   if (command !== undefined) return { command, args: rest };
 
-  const nearest = nearestWord(first, commands);
+  const nearest = nearestWord(first, [...commands, HELP]);
   const hint = nearest === null ? "see --help" : `did you mean ${quoted(nearest)}?`;
   throw usageError(`unknown command ${quoted(first)}: ${hint}`);
 }

@@ -1,21 +1,21 @@
 /**
  * Flags described by a table, read from argv and from the environment: flag, else variable, else default.
  *
- * Owns the grammar (`--name value`, `--name=value`, `--no-name`, short letters), what each kind of value may be, and
- * the text of every complaint. A variable is held to the same rules as its flag, and complaints name whichever was
- * used. What the values mean together is left to the command. Splitting argv is `parseArgs` of `node:util`,
- * which costs 7 ms of start-up under `deno run` and less than 2 ms in the compiled program.
+ * Owns the kinds of values and the text of every error. A variable follows the same rules as its flag, and errors name
+ * whichever was used. What the values mean together is up to the command; how argv is split, to `flag_words.ts`.
  */
 
-import { parseArgs } from "node:util";
 import { quoted, usageError } from "./cli_error.ts";
-import { nearestWord } from "./nearest_word.ts";
+import { type FlagWord, type Grammar, readWords } from "./flag_words.ts";
+import { nearestWord } from "../nearest_word.ts";
 
 interface Described {
   /** The heading it stands under in the help. */
   readonly section: string;
   readonly help: string;
-  /** False for a flag that is meant for the one command line it stands on. */
+  /** The letter it may be written as, with one dash. */
+  readonly short?: string;
+  /** False for a flag that makes sense only on one command line. */
   readonly hasVariable?: false;
 }
 
@@ -24,7 +24,7 @@ interface Valued extends Described {
   readonly whenAbsent?: string;
 }
 
-/** Asks for something else than running: wins over every other word, has no variable. */
+/** Asks for something other than running: takes precedence over every other word, and has no variable. */
 export interface ActionFlag extends Described {
   readonly kind: "action";
   readonly short: string;
@@ -42,6 +42,15 @@ export interface TextFlag extends Valued {
   readonly default: string | null;
 }
 
+/** May be written several times. Values are separated by commas, unless they are whole. */
+export interface ListFlag extends Valued {
+  readonly kind: "list";
+  /** Each is one value, commas and all. */
+  readonly isWhole?: true;
+  readonly placeholder: string;
+  readonly default: readonly string[];
+}
+
 export interface ChoiceFlag extends Valued {
   readonly kind: "choice";
   readonly choices: readonly string[];
@@ -55,7 +64,7 @@ export interface IntegerFlag extends Valued {
   readonly default: number | null;
 }
 
-export type FlagSpec = ActionFlag | SwitchFlag | TextFlag | ChoiceFlag | IntegerFlag;
+export type FlagSpec = ActionFlag | SwitchFlag | TextFlag | ListFlag | ChoiceFlag | IntegerFlag;
 
 /** Flag name without dashes -> what it is, in the order the help shows. */
 export type FlagTable = Readonly<Record<string, FlagSpec>>;
@@ -64,6 +73,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 type Absent<Spec> = Spec extends { default: null } ? null : never;
 type FlagValue<Spec> = Spec extends { kind: "switch" } ? boolean
+  : Spec extends { kind: "list" } ? readonly string[]
   : Spec extends { kind: "integer" } ? number | Absent<Spec>
   : Spec extends { kind: "choice"; choices: readonly (infer Choice)[] } ? Choice | Absent<Spec>
   : Spec extends { kind: "text" } ? string | Absent<Spec>
@@ -88,9 +98,11 @@ export type ParsedFlags<Table extends FlagTable> =
     readonly values: FlagValues<Table>;
     readonly givenAs: GivenAs<Table>;
     readonly positionals: readonly string[];
+    /** The name behind `@`, where the grammar has places; else null. */
+    readonly place: string | null;
   };
 
-/** The variable that stands in for a flag, or null when none does. */
+/** The variable that is used when a flag is not given; null when there is none. */
 export function environmentVariable(name: string, spec: FlagSpec): string | null {
   if (spec.kind === "action" || spec.hasVariable === false) return null;
   return `EXEC_SERVER_${name.toUpperCase().replaceAll("-", "_")}`;
@@ -106,23 +118,35 @@ export function parseFlags<const Table extends FlagTable>(
   table: Table,
   argv: readonly string[],
   env: Environment,
+  grammar: Grammar = {},
 ): ParsedFlags<Table> {
-  const words = readWords(table, argv);
+  const words = readWords(table, argv, grammar);
   const action = words.find((word) => word.type === "flag" && word.isAction && word.value === undefined);
   if (action?.type === "flag") return { type: "action", action: action.name as ActionName<Table> };
 
   const values: Record<string, unknown> = {};
   const givenAs: Record<string, string> = {};
   const positionals: string[] = [];
+  let place: string | null = null;
   for (const word of words) {
     if (word.type === "positional") {
       positionals.push(word.value);
       continue;
     }
+    if (word.type === "place") {
+      if (place !== null) {
+        throw usageError(`one place is enough: ${quoted(`@${place}`)} or ${quoted(`@${word.value}`)}`);
+      }
+      place = word.value;
+      continue;
+    }
     if (word.name === null) throw unknownFlag(table, word.written);
-    if (givenAs[word.name] !== undefined) throw usageError(`${word.written} is given more than once`);
+    const spec = table[word.name]!;
+    const isRepeated = givenAs[word.name] !== undefined;
+    if (isRepeated && spec.kind !== "list") throw usageError(`${word.written} is given more than once`);
     givenAs[word.name] = word.written;
-    values[word.name] = flagValue(table[word.name]!, word);
+    const value = flagValue(spec, word);
+    values[word.name] = isRepeated ? [...values[word.name] as string[], ...value as string[]] : value;
   }
 
   for (const [name, spec] of Object.entries(table)) {
@@ -136,52 +160,13 @@ export function parseFlags<const Table extends FlagTable>(
     givenAs[name] = variable;
     values[name] = decode(spec, text, variable);
   }
-  return { type: "values", values: values as FlagValues<Table>, givenAs: givenAs as GivenAs<Table>, positionals };
-}
-
-interface FlagWord {
-  readonly type: "flag";
-  /** Null when the table has no such flag. */
-  readonly name: string | null;
-  /** As the user wrote it, without a value: complaints name this. */
-  readonly written: string;
-  readonly isAction: boolean;
-  readonly isNegated: boolean;
-  readonly value: string | undefined;
-  /** Written `--name=value`, so a leading dash in the value is meant. */
-  readonly isInline: boolean;
-}
-
-type Word = FlagWord | { readonly type: "positional"; readonly value: string };
-
-/** argv as words. `parseArgs` splits; it is not asked to judge, since its complaints could not name the nearest flag. */
-function readWords(table: FlagTable, argv: readonly string[]): Word[] {
-  const options: Record<string, { type: "boolean" | "string"; short?: string }> = {};
-  const negated = new Map<string, string>();
-  for (const [name, spec] of Object.entries(table)) {
-    const type = spec.kind === "action" || spec.kind === "switch" ? "boolean" : "string";
-    options[name] = spec.kind === "action" ? { type, short: spec.short } : { type };
-    if (isNegatable(spec)) negated.set(`no-${name}`, name);
-  }
-
-  const { tokens } = parseArgs({ args: [...argv], options, strict: false, allowPositionals: true, tokens: true });
-  return tokens.flatMap((token): Word[] => {
-    if (token.kind === "option-terminator") return [];
-    if (token.kind === "positional") return [{ type: "positional", value: token.value }];
-    // `-path` is one unknown word to whoever wrote it, not the letters p, a, t and a wish for help.
-    const isLetterInWord = !token.rawName.startsWith("--") && argv[token.index] !== token.rawName;
-    const positive = negated.get(token.name);
-    const name = isLetterInWord ? null : positive ?? (Object.hasOwn(table, token.name) ? token.name : null);
-    return [{
-      type: "flag",
-      name,
-      written: name === null ? argv[token.index]!.replace(/=.*$/s, "") : token.rawName,
-      isAction: name !== null && table[name]!.kind === "action",
-      isNegated: positive !== undefined,
-      value: token.value,
-      isInline: token.inlineValue === true,
-    }];
-  });
+  return {
+    type: "values",
+    values: values as FlagValues<Table>,
+    givenAs: givenAs as GivenAs<Table>,
+    positionals,
+    place,
+  };
 }
 
 function flagValue(spec: FlagSpec, word: FlagWord): unknown {
@@ -190,17 +175,21 @@ function flagValue(spec: FlagSpec, word: FlagWord): unknown {
     return !word.isNegated;
   }
   if (word.value === undefined) throw usageError(`${word.written} needs a value`);
-  // `--listen --log json` forgot the URL. A negative number is no flag: the range check has the better answer.
+  // `--listen --log json` forgot the URL. A negative number is not a flag: the range check has the better error.
   if (!word.isInline && /^-[^\d]/.test(word.value)) {
     throw usageError(
-      `${word.written} needs a value, and a value that begins with "-" is written ${word.written}=VALUE`,
+      `${word.written} needs a value; write one that begins with "-" as ${word.written}=VALUE`,
     );
   }
   return decode(spec, word.value, word.written);
 }
 
 /** One value's text, from a flag or a variable, as the type its kind promises. */
-function decode(spec: Exclude<FlagSpec, ActionFlag>, text: string, writtenAs: string): string | number | boolean {
+function decode(
+  spec: Exclude<FlagSpec, ActionFlag>,
+  text: string,
+  writtenAs: string,
+): string | number | boolean | string[] {
   switch (spec.kind) {
     case "switch":
       if (text === "true" || text === "1") return true;
@@ -209,6 +198,12 @@ function decode(spec: Exclude<FlagSpec, ActionFlag>, text: string, writtenAs: st
     case "text":
       if (text === "") throw usageError(`${writtenAs} must not be empty`);
       return text;
+    case "list": {
+      if (spec.isWhole === true) return [text];
+      const entries = text.split(",").map((entry) => entry.trim());
+      if (entries.includes("")) throw usageError(`${writtenAs} must not be empty`);
+      return entries;
+    }
     case "choice":
       if (spec.choices.includes(text)) return text;
       throw usageError(`${writtenAs} must be ${listed(spec.choices)}, not ${quoted(text)}`);

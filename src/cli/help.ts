@@ -1,31 +1,46 @@
 /**
- * The flag table as text: for the terminal and for the documents.
+ * The flag table as text, for the terminal and for the documents.
  *
- * Pages carry the table between two markers, and `withFlagsTable` renews what is between them; a test compares, so
- * that no page can drift from the program.
+ * Pages contain the table between two markers, and `withFlagsTable` renews it. A test compares, so that no page can
+ * drift from the program.
  */
 
-import { environmentVariable, type FlagSpec, type FlagTable, isNegatable } from "./flags.ts";
-import { SERVE_FLAGS } from "./serve_flags.ts";
+import {
+  type ActionFlag,
+  environmentVariable,
+  type FlagSpec,
+  type FlagTable,
+  isNegatable,
+  type SwitchFlag,
+} from "./flags.ts";
+import { SERVE_FLAGS } from "./serve/serve_flags.ts";
 
 /** Fits the narrowest terminal in common use. */
 const HELP_WIDTH = 80;
 const HELP_INDENT = "      ";
 
 const INTRODUCTION = `Usage: exec-server [serve] [flags]
-       exec-server doctor [--help]
+       exec-server --remote URL --environment-id ID [flags]
+       exec-server remote|forward|rendezvous [--help]
+       exec-server exec|shell|attach|dial [--help]
+       exec-server ps|logs|kill|cp|cat|ls|rm|ports|tunnel|info [--help]
+       exec-server doctor|token|spec|conform|version|completions [--help]
+       exec-server execpolicy check --rules FILE COMMAND...
+       exec-server rules explain|list [--help]
+       exec-server mcp [--help]
 
 Runs processes and works on files for a remote agent, by JSON-RPC over
 websockets, a unix socket, or standard input and output. Once it listens, the
 address is the one line on standard output; the log goes to standard error.
-A flag is written --name value or --name=value. Where a variable is shown, it
-stands in for a flag that is not given. The command doctor says what this
-machine can confine requests with, and what to change.`;
+A flag is written --name value or --name=value. Where an environment variable
+is shown, it is used when the flag is not given. The command doctor says which
+sandboxes work on this machine, and what to change; spec prints the protocol,
+and conform checks whether a server keeps it.`;
 
 const TABLE_BEGIN = "<!-- flags: begin -->";
 const TABLE_END = "<!-- flags: end -->";
 
-/** What `--help` prints: of `serve`, unless another command hands in its own. Ends with a newline. */
+/** What `--help` prints: for `serve`, unless another command passes its own. Ends with a newline. */
 export function helpText(table: FlagTable = SERVE_FLAGS, introduction = INTRODUCTION): string {
   const lines = [introduction];
   let section = "";
@@ -56,15 +71,21 @@ export function withFlagsTable(page: string): string {
   return `${page.slice(0, begin)}${TABLE_BEGIN}\n\n${flagsMarkdown()}\n${page.slice(end)}`;
 }
 
-/** How a flag is written, in full: `--log text|json`. */
+/** How a flag is written, in full: `--log text|json`, `-C, --cwd DIR`. */
 function usage(name: string, spec: FlagSpec): string {
+  return (spec.short === undefined ? "" : `-${spec.short}, `) + longUsage(name, spec);
+}
+
+function longUsage(name: string, spec: FlagSpec): string {
   switch (spec.kind) {
     case "action":
-      return `-${spec.short}, --${name}`;
+      return `--${name}`;
     case "switch":
       return isNegatable(spec) ? `--[no-]${name}` : `--${name}`;
     case "text":
       return `--${name} ${spec.placeholder}`;
+    case "list":
+      return `--${name} ${spec.placeholder} …`;
     case "choice":
       return `--${name} ${spec.choices.join("|")}`;
     case "integer":
@@ -76,7 +97,7 @@ function usage(name: string, spec: FlagSpec): string {
 function shownDefault(spec: FlagSpec): string | null {
   if (spec.kind === "action") return null;
   if (spec.kind === "switch") return spec.default ? "on" : "off";
-  return spec.default === null ? spec.whenAbsent ?? null : String(spec.default);
+  return hasDefault(spec) ? String(spec.default) : spec.whenAbsent ?? null;
 }
 
 function notes(name: string, spec: FlagSpec): string[] {
@@ -99,8 +120,12 @@ function wrap(text: string, width: number): string[] {
 /** Values as code, words that describe one as words. */
 function defaultMarkdown(spec: FlagSpec): string {
   const shown = shownDefault(spec) ?? "";
-  const isValue = "default" in spec && spec.kind !== "switch" && spec.default !== null;
+  const isValue = spec.kind !== "action" && spec.kind !== "switch" && hasDefault(spec);
   return isValue ? code(shown) : shown;
+}
+
+function hasDefault(spec: Exclude<FlagSpec, ActionFlag | SwitchFlag>): boolean {
+  return spec.kind === "list" ? spec.default.length > 0 : spec.default !== null;
 }
 
 function code(text: string): string {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { CliError, quoted } from "../../src/cli/cli_error.ts";
 import { splitCommand } from "../../src/cli/command.ts";
-import { nearestWord } from "../../src/cli/nearest_word.ts";
+import { nearestWord } from "../../src/nearest_word.ts";
 
 const COMMANDS = ["serve", "exec", "attach", "doctor"] as const;
 
@@ -33,6 +33,24 @@ Deno.test("splitCommand() refuses an unknown command, naming the nearest", () =>
   }
 });
 
+Deno.test("splitCommand() takes help, alone and with a command", () => {
+  assert.deepEqual(splitCommand(["help"], COMMANDS), { command: "serve", args: ["--help"] });
+  assert.deepEqual(splitCommand(["help", "doctor", "x"], COMMANDS), { command: "doctor", args: ["--help"] });
+  assert.throws(() => splitCommand(["help", "doctr"], COMMANDS), /unknown command "doctr": did you mean "doctor"\?/);
+});
+
+Deno.test("splitCommand() takes a hidden command and never suggests one", () => {
+  const hidden = ["fs-helper"] as const;
+  assert.deepEqual(splitCommand<string>(["fs-helper", "x"], COMMANDS, hidden), { command: "fs-helper", args: ["x"] });
+  for (const argv of [["fs-helpr"], ["helper"], ["help", "fs-helper"]]) {
+    assert.throws(() => splitCommand<string>(argv, COMMANDS, hidden), (error) => {
+      assert.ok(error instanceof CliError);
+      assert.doesNotMatch(error.message, /mean.*fs-helper/);
+      return true;
+    });
+  }
+});
+
 Deno.test("nearestWord() prefers the smallest edit, then an abbreviation, else says nothing", () => {
   const words = ["log", "log-level", "listen", "ws-token-file", "ws-token-sha256"];
   const cases: [string, string | null][] = [
@@ -53,6 +71,6 @@ Deno.test("nearestWord() prefers the smallest edit, then an abbreviation, else s
 });
 
 Deno.test("quoted() keeps a word on one line, without escapes, and bounded", () => {
-  assert.equal(quoted('a"b\n\x1b[0m\x7f\x85\u2028'), '"a\\"b\\n\\u001b[0m\\u007f\\u0085\\u2028"');
+  assert.equal(quoted('a"b\n\x1b[0m\x7f\x85\u2028\u202e'), '"a\\"b\\n\\u001b[0m\\u007f\\u0085\\u2028\\u202e"');
   assert.equal(quoted("x".repeat(1000)).length, 83);
 });

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { parseArgs } from "node:util";
 import { CliError } from "../../src/cli/cli_error.ts";
 import { environmentVariable, type FlagTable, parseFlags } from "../../src/cli/flags.ts";
+import { Random } from "../support/random.ts";
 
 const TABLE = {
   listen: { section: "A", kind: "text", placeholder: "URL", default: "here", help: "" },
@@ -42,7 +44,13 @@ function complaintOf(argv: string[], env: Env = {}): string {
 }
 
 Deno.test("parseFlags() gives every flag its default when nothing is written", () => {
-  assert.deepEqual(parseFlags(TABLE, [], {}), { type: "values", values: DEFAULTS, givenAs: {}, positionals: [] });
+  assert.deepEqual(parseFlags(TABLE, [], {}), {
+    type: "values",
+    values: DEFAULTS,
+    givenAs: {},
+    positionals: [],
+    place: null,
+  });
 });
 
 Deno.test("parseFlags() reads every kind of value, after a space or an equals sign", () => {
@@ -72,6 +80,7 @@ Deno.test("parseFlags() takes a flag over its variable and a variable over the d
     values: { ...DEFAULTS, listen: "from-flag", "wait-ms": 9, mode: "slow" },
     givenAs: { listen: "--listen", "wait-ms": "EXEC_SERVER_WAIT_MS", mode: "EXEC_SERVER_MODE" },
     positionals: [],
+    place: null,
   });
 });
 
@@ -118,7 +127,7 @@ Deno.test("parseFlags() refuses values of the wrong form, naming flag, rule and 
     [["--listen="], "--listen must not be empty"],
     [["--listen", ""], "--listen must not be empty"],
     [["--listen"], "--listen needs a value"],
-    [["--listen", "--loud"], '--listen needs a value, and a value that begins with "-" is written --listen=VALUE'],
+    [["--listen", "--loud"], '--listen needs a value; write one that begins with "-" as --listen=VALUE'],
     [["--loud=true"], "--loud takes no value"],
     [["--no-allow-direct-exec=1"], "--no-allow-direct-exec takes no value"],
     [["--help=x"], "--help takes no value"],
@@ -172,9 +181,50 @@ Deno.test("parseFlags() answers help and version whatever else is written", () =
   }
 });
 
-Deno.test("parseFlags() hands on words that are no flags, and everything after --", () => {
+Deno.test("parseFlags() hands on words that are not flags, and everything after --", () => {
   const parsed = parseFlags(TABLE, ["one", "--loud", "two", "--", "--help", "--mode"], {});
   assert.deepEqual(parsed.type === "values" && parsed.positionals, ["one", "two", "--help", "--mode"]);
+});
+
+Deno.test("parseFlags() splits argv as parseArgs of node:util does", () => {
+  const pieces = [
+    "--listen",
+    "--listen=a=b",
+    "--issuer",
+    "--issuer=",
+    "x",
+    "-",
+    "--",
+    "--loud",
+    "--wait-ms",
+    "7",
+    "-1",
+  ];
+  const options = { listen: "string", issuer: "string", loud: "boolean", "wait-ms": "string" } as const;
+  const random = new Random(13);
+  let compared = 0;
+  for (let round = 0; round < 2000; round++) {
+    const argv = Array.from({ length: random.int(6) }, () => random.pick(pieces));
+    let ours: ReturnType<typeof parseFlags>;
+    try {
+      ours = parseFlags(TABLE, argv, {});
+    } catch {
+      continue; // Judged after splitting, which is what the other tests are about.
+    }
+    const { values, positionals } = parseArgs({
+      args: argv,
+      options: Object.fromEntries(Object.entries(options).map(([name, type]) => [name, { type }])),
+      strict: false,
+      allowPositionals: true,
+    });
+    assert.ok(ours.type === "values");
+    assert.deepEqual(ours.positionals, positionals, argv.join(" "));
+    const given = Object.entries(ours.values).filter(([name]) => (ours.givenAs as Env)[name] !== undefined);
+    const expected = Object.entries(values).map(([name, value]) => [name, name === "wait-ms" ? Number(value) : value]);
+    assert.deepEqual(Object.fromEntries(given), Object.fromEntries(expected), argv.join(" "));
+    compared++;
+  }
+  assert.ok(compared > 200, `${compared} command lines were taken`);
 });
 
 Deno.test("environmentVariable() derives the name from the flag, and none for actions", () => {

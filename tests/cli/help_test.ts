@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { environmentVariable, type FlagSpec, isNegatable } from "../../src/cli/flags.ts";
 import { flagsMarkdown, helpText, withFlagsTable } from "../../src/cli/help.ts";
-import { SERVE_FLAGS } from "../../src/cli/serve_flags.ts";
+import { SERVE_FLAGS } from "../../src/cli/serve/serve_flags.ts";
 
 const FLAGS: [string, FlagSpec][] = Object.entries(SERVE_FLAGS);
 

@@ -1,0 +1,50 @@
+/** The `attach` command: a process that runs on its own, on this terminal, until one leaves it or it ends. */
+
+import { quoted, refusal, usageError } from "../cli_error.ts";
+import type { FlagTable } from "../flags.ts";
+import { runClientCommand } from "./client_command.ts";
+import { openBox } from "./open_box.ts";
+import { HELP_FLAG, WHERE_FLAGS } from "./places/place.ts";
+
+const INTRODUCTION = `Usage: exec-server attach [@NAME] [flags] ID|NAME
+
+Shows a process that was started with exec --detach, or by any other client, and
+sends it your keys. A terminal is drawn as it is now; other output from what the
+server has kept on. "~." at the beginning of a line detaches: the process goes
+on, and so do others who are attached. Ends as the process does.
+
+  exec-server attach web
+  exec-server attach @devbox --view web`;
+
+const FLAGS = {
+  view: {
+    section: "Process",
+    kind: "switch",
+    default: false,
+    hasVariable: false,
+    help: "Only look: keys go nowhere, and the size of its terminal stays.",
+  },
+  ...WHERE_FLAGS,
+  help: HELP_FLAG,
+} as const satisfies FlagTable;
+
+/** Resolves with the exit code. */
+export function attach(args: readonly string[]): Promise<number> {
+  return runClientCommand(args, {
+    flags: FLAGS,
+    introduction: INTRODUCTION,
+    async run(invocation) {
+      const { values, positionals: [name, extra] } = invocation;
+      if (name === undefined) throw usageError("there is no process to attach to: give its id or name");
+      if (extra !== undefined) throw usageError(`unexpected argument ${quoted(extra)}: see --help`);
+      const { box } = await openBox(invocation);
+      await using _closing = box;
+      if (!box.has("processAttach")) throw refusal(`cannot attach to ${quoted(name)}: this server lets nobody attach`);
+      const { attachTo } = await import("./terminal/attached_process.ts");
+      return await attachTo(box, name, { role: values.view ? "view" : "control" });
+    },
+  });
+}
+
+/** For completions. */
+export { FLAGS as ATTACH_FLAGS };

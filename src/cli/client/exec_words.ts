@@ -1,0 +1,66 @@
+/** What `exec`, `shell` and `attach` have in common on the command line: where it runs, and with which variables. */
+
+import type { Devbox } from "../../client/devbox.ts";
+import { pathOf } from "../../client/fs/paths.ts";
+import { quoted, refusal, usageError } from "../cli_error.ts";
+import type { Environment } from "../flags.ts";
+import type { Place } from "./places/place.ts";
+
+/** What a program needs to know of the terminal it is seen on, and of its user's language. */
+const SENT = /^(TERM|COLORTERM|LANG|LANGUAGE|LC_[A-Z]+)$/;
+
+/** The variables that are sent: the caller's terminal and language, those of the files, those of the flags. */
+export async function sentVariables(
+  { env: flags, files }: { readonly env: readonly string[]; readonly files: readonly string[] },
+  env: Environment,
+): Promise<Record<string, string>> {
+  const sent: Record<string, string> = {};
+  for (const [name, value] of Object.entries(env)) if (SENT.test(name) && value !== undefined) sent[name] = value;
+  for (const path of files) {
+    const text = await Deno.readTextFile(path).catch((error) => {
+      const reason = error instanceof Error ? error.message : error;
+      throw refusal(`cannot read --env-file ${quoted(path)}: ${reason}`, error);
+    });
+    Object.assign(sent, fileVariables(text, path));
+  }
+  for (const word of flags) {
+    const [name, value] = splitVariable(word);
+    if (name === "") throw usageError(`-e must be NAME=VALUE or NAME, not ${quoted(word)}`);
+    // As with docker: a name alone sends the caller's own value, if there is one.
+    const sentValue = value ?? env[name];
+    if (sentValue !== undefined) sent[name] = sentValue;
+  }
+  return sent;
+}
+
+/** `NAME=VALUE` lines; blank lines and those that begin with `#` are passed over. A value is taken as it stands. */
+export function fileVariables(text: string, path: string): Record<string, string> {
+  const variables: Record<string, string> = {};
+  for (const [index, line] of text.split("\n").entries()) {
+    if (/^\s*(#|$)/.test(line)) continue;
+    const [name, value] = splitVariable(line.replace(/\r$/, ""));
+    if (name === "" || value === null || /\s/.test(name)) {
+      throw refusal(`cannot read --env-file ${quoted(path)}: line ${index + 1} is not NAME=VALUE`);
+    }
+    variables[name] = value;
+  }
+  return variables;
+}
+
+function splitVariable(word: string): [name: string, value: string | null] {
+  const equals = word.indexOf("=");
+  return equals < 0 ? [word, null] : [word.slice(0, equals), word.slice(equals + 1)];
+}
+
+/** `-C`, else the caller's own directory on this machine, else home there. */
+export function workingDirectory(given: string | null, { box, place }: { box: Devbox; place: Place }): string {
+  const base = place.kind === "own" ? Deno.cwd() : home(box);
+  if (given === null) return base;
+  if (given.startsWith("/")) return given;
+  if (given === "~" || given.startsWith("~/")) return home(box) + given.slice(1);
+  return `${base === "/" ? "" : base}/${given}`;
+}
+
+function home({ environment: { userHomeDir } }: Devbox): string {
+  return userHomeDir === null ? "/" : pathOf(userHomeDir);
+}

@@ -1,0 +1,60 @@
+/** Errors as what a command says and exits with. The one place that knows which error means which code. */
+
+import { AbortedError, ClientError, ServerError } from "../../client/errors.ts";
+import { printable } from "../../printable.ts";
+import { CliError } from "../cli_error.ts";
+import { EXIT } from "./exit_codes.ts";
+
+/** How a command failed. */
+export interface Failure {
+  /** One line for standard error, without the program's name. */
+  readonly message: string;
+  readonly exitCode: number;
+}
+
+/** The server's words for a program that cannot be started, by the error of the system in them. */
+const NOT_FOUND = /not found|no such file|ENOENT/i;
+const CANNOT_EXECUTE = /permission denied|EACCES|exec format|ENOEXEC|is a directory|not executable/i;
+
+/** Null: not an error that a command fails with on purpose. It is a defect, and is thrown on. */
+export function failureOf(error: unknown): Failure | null {
+  if (error instanceof CliError) return { message: error.message, exitCode: EXIT.ownError };
+  if (error instanceof ServerError) return { message: oneLine(error.message), exitCode: serverExitCode(error) };
+  if (error instanceof AbortedError) return { message: oneLine(error.message), exitCode: EXIT.ownError };
+  if (error instanceof ClientError) return { message: oneLine(error.message), exitCode: clientExitCode(error) };
+  return null;
+}
+
+function clientExitCode({ kind }: ClientError): number {
+  switch (kind) {
+    case "refused":
+    case "unauthorised":
+    case "connectionLost":
+    case "sessionExpired":
+      return EXIT.noConnection;
+    case "timedOut":
+      return EXIT.timedOut;
+    default:
+      return EXIT.ownError;
+  }
+}
+
+function serverExitCode(error: ServerError): number {
+  if (error.method !== "process/start") return EXIT.ownError;
+  if (CANNOT_EXECUTE.test(error.message)) return EXIT.cannotExecute;
+  return NOT_FOUND.test(error.message) ? EXIT.notFound : EXIT.ownError;
+}
+
+function oneLine(text: string): string {
+  return printable(text.replaceAll(/\s*\n\s*/g, " "));
+}
+
+/** Tells what failed with one of several things, and resolves with the code to end with; the others go on. */
+export function tellFailure(what: string, error: unknown): number {
+  const failure = failureOf(error);
+  if (failure === null) throw error;
+  // Without a connection nothing else will succeed.
+  if (failure.exitCode === EXIT.noConnection) throw error;
+  console.error(`exec-server: ${printable(what)}: ${failure.message}`);
+  return 1;
+}

@@ -1,0 +1,29 @@
+/** Which process a user means: by its id or the beginning of it, or by its name. */
+
+import type { Devbox } from "../../client/devbox.ts";
+import type { ProcessInfo } from "../../client/process/process_types.ts";
+import { quoted, refusal } from "../cli_error.ts";
+
+/** So few characters of an id may be somebody else's tomorrow. */
+const MIN_PREFIX_CHARS = 3;
+
+/** All that can be reached on a server, the oldest first. */
+export async function reachableProcesses(box: Devbox, { details = false } = {}): Promise<ProcessInfo[]> {
+  if (!box.has("processList")) throw refusal("cannot list processes: this server does not tell");
+  return await box.processes({ scope: "server", details: details && box.has("processDetails") });
+}
+
+/** The one that a word means. A name means what lives, else what had it last. Throws when it is none, or several. */
+export function findProcess(processes: readonly ProcessInfo[], word: string): ProcessInfo {
+  const named = processes.filter(({ name }) => name === word);
+  const living = named.find(({ closed }) => !closed);
+  const last = named.toSorted((one, other) => one.ageMs - other.ageMs)[0];
+  const exact = living ?? last ?? processes.find(({ uid, processId }) => uid === word || processId === word);
+  if (exact !== undefined) return exact;
+  const begins = word.length < MIN_PREFIX_CHARS ? [] : processes.filter(({ uid }) => uid.startsWith(word));
+  if (begins.length === 1) return begins[0]!;
+  if (begins.length > 1) {
+    throw refusal(`${quoted(word)} begins the ids of ${begins.length} processes: write more of it`);
+  }
+  throw refusal(`there is no process ${quoted(word)}: exec-server ps -a lists them`);
+}

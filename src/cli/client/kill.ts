@@ -1,0 +1,95 @@
+/** The `kill` command: a signal to processes, or their end with everything that descends from them. */
+
+import type { Devbox } from "../../client/devbox.ts";
+import { ServerError } from "../../client/errors.ts";
+import type { ProcessInfo } from "../../client/process/process_types.ts";
+import { type Signal, wireSignal } from "../../client/process/signals.ts";
+import { quoted, refusal, usageError } from "../cli_error.ts";
+import type { FlagTable } from "../flags.ts";
+import { runClientCommand } from "./client_command.ts";
+import { EXIT } from "./exit_codes.ts";
+import { findProcess, reachableProcesses } from "./find_process.ts";
+import { openBox } from "./open_box.ts";
+import { HELP_FLAG, WHERE_FLAGS } from "./places/place.ts";
+
+const INTRODUCTION = `Usage: exec-server kill [@NAME] [-s SIGNAL] [--tree] ID|NAME...
+
+Sends a signal to the groups of processes: SIGTERM unless another is named.
+With --tree each gets SIGTERM, and what has not ended after five seconds is
+killed with everything that descends from it.
+
+  exec-server kill web
+  exec-server kill -s INT 4r1c0dq9m2zt`;
+
+const GRACE_MS = 5_000;
+
+export const KILL_FLAGS = {
+  signal: {
+    section: "Signal",
+    kind: "text",
+    short: "s",
+    placeholder: "SIGNAL",
+    default: null,
+    hasVariable: false,
+    whenAbsent: "TERM",
+    help: "HUP, INT, QUIT, KILL, USR1, USR2, TERM, CONT, STOP, TSTP or WINCH, with SIG in front or without.",
+  },
+  tree: {
+    section: "Signal",
+    kind: "switch",
+    default: false,
+    hasVariable: false,
+    help: "End everything that descends from it, wherever it went.",
+  },
+  ...WHERE_FLAGS,
+  help: HELP_FLAG,
+} as const satisfies FlagTable;
+
+/** Resolves with the exit code. */
+export function kill(args: readonly string[]): Promise<number> {
+  return runClientCommand(args, {
+    flags: KILL_FLAGS,
+    introduction: INTRODUCTION,
+    async run({ positionals: words, ...where }) {
+      const { tree, signal: given } = where.values;
+      if (words.length === 0) throw usageError("which process? Give its ID or NAME: exec-server ps lists them");
+      if (tree && given !== null) throw usageError("--tree ends processes in its own way: leave -s out");
+      const signal = signalOf(given ?? "TERM");
+      const { box } = await openBox(where);
+      await using _closing = box;
+      const processes = await reachableProcesses(box);
+      // All words are understood before anything is sent.
+      for (const process of words.map((word) => findProcess(processes, word))) {
+        await end(box, process, { tree, signal });
+      }
+      return EXIT.ok;
+    },
+  });
+}
+
+/** The signal of a word that people write; throws a usage error that names all. */
+export function signalOf(word: string): Signal {
+  const name = word.toUpperCase();
+  const signal = (name.startsWith("SIG") ? name : `SIG${name}`) as Signal;
+  try {
+    wireSignal(signal);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw usageError(`-s ${quoted(word)} is no signal that can be sent: ${error.message.replace(/^.*: /, "")}`);
+  }
+  return signal;
+}
+
+async function end(box: Devbox, { uid, name, exited }: ProcessInfo, how: { tree: boolean; signal: Signal }) {
+  if (exited && !how.tree) throw refusal(`cannot send a signal to ${quoted(name ?? uid)}: it has ended`);
+  const wire = how.tree ? null : wireSignal(how.signal);
+  if (wire !== null) return void await box.call("process/signal", { uid, signal: wire });
+  const mode = how.tree ? { mode: { type: "graceful", timeoutMs: GRACE_MS }, tree: true } : {};
+  const { survivorPids = [] } = await box.call<{ survivorPids?: readonly number[] }>("process/terminate", {
+    uid,
+    ...mode,
+  });
+  if (survivorPids.length > 0) {
+    throw new ServerError("process/terminate", -32603, `could not be ended: pids ${survivorPids.join(", ")}`);
+  }
+}

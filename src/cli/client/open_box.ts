@@ -1,0 +1,34 @@
+/** The connection that every client command begins with. */
+
+import { connect, type ConnectOptions } from "../../client/connect.ts";
+import type { Devbox } from "../../client/devbox.ts";
+import type { Environment } from "../flags.ts";
+import type { Place } from "./places/place.ts";
+import { resolvePlace, type WhereWords } from "./places/resolve_place.ts";
+import { transportOf } from "./places/transport_of.ts";
+
+/** A box, and where it is. */
+export interface OpenBox {
+  readonly box: Devbox;
+  readonly place: Place;
+}
+
+/** Connecting may have to start a server, here or behind ssh, on a machine that is busy. */
+const START_ATTEMPT = "60s";
+
+/**
+ * Connects to the place that the words of a command name, and starts the user's own server if that is meant and not
+ * there. Throws a `CliError` or an error of the client library; `failureOf` knows what they mean.
+ */
+export async function openBox(where: WhereWords, options: ConnectOptions = {}): Promise<OpenBox> {
+  const env: Environment = Deno.env.toObject();
+  const { place, token } = await resolvePlace(where, env);
+  const transport = await transportOf(place, env);
+  const box = await connect(transport, {
+    clientName: "exec-server",
+    ...(token === null ? {} : { token }),
+    ...(place.kind === "ssh" || place.kind === "own" ? { attemptTimeout: START_ATTEMPT } : {}),
+    ...options,
+  });
+  return { box, place };
+}

@@ -1,0 +1,18 @@
+/** Flags that several commands have, and how their results are printed. */
+
+import { jsonSwitch } from "../common_flags.ts";
+import { print } from "../print.ts";
+import { EXIT, EXIT_PIPE_CLOSED } from "./exit_codes.ts";
+
+/** `--json`. */
+export const JSON_FLAG = jsonSwitch("Output");
+
+/** Prints, and resolves with the exit code: nobody reading any more is quiet. */
+export async function printed(text: string, exitCode: number = EXIT.ok): Promise<number> {
+  return await print(text) ? exitCode : EXIT_PIPE_CLOSED;
+}
+
+/** One JSON value, for programs. */
+export async function printedJson(value: unknown, exitCode: number = EXIT.ok): Promise<number> {
+  return await printed(`${JSON.stringify(value, null, 2)}\n`, exitCode);
+}

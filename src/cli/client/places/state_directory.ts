@@ -1,0 +1,56 @@
+/**
+ * Where this user's own server has its socket, and commands what they remember: `${XDG_STATE_HOME:-~/.local/state}/
+ * exec-server`. Not `$XDG_RUNTIME_DIR`, which is removed at the last logout, and with it the way to processes that run on.
+ *
+ * Promises a directory that belongs to this user and that nobody else can enter.
+ */
+
+import { ownUid } from "../../../os/own_uid.ts";
+import { refusal } from "../../cli_error.ts";
+import type { Environment } from "../../flags.ts";
+
+/** `sun_path` has 108 bytes with the zero at its end. */
+const MAX_SOCKET_PATH_BYTES = 107;
+export const SOCKET_NAME = "server.sock";
+const PRIVATE = 0o700;
+
+/** The directory, without looking at it. Where the socket's path would be too long, one below /tmp. */
+export function stateDirectory(env: Environment): string {
+  const base = env["XDG_STATE_HOME"];
+  const home = env["HOME"];
+  const wanted = base?.startsWith("/")
+    ? `${base}/exec-server`
+    : home?.startsWith("/")
+    ? `${home}/.local/state/exec-server`
+    : null;
+  const isShort = wanted !== null && byteLength(`${wanted}/${SOCKET_NAME}`) <= MAX_SOCKET_PATH_BYTES;
+  return isShort ? wanted : `/tmp/exec-server-${ownUid() ?? "unknown"}`;
+}
+
+/** The path of the own server's socket, whether there is one or not. */
+export function ownSocketPath(env: Environment): string {
+  return `${stateDirectory(env)}/${SOCKET_NAME}`;
+}
+
+/** Makes the directory if need be, and checks whose it is. Throws a refusal. */
+export function prepareStateDirectory(path: string): void {
+  try {
+    Deno.mkdirSync(path, { recursive: true, mode: PRIVATE });
+    checkOwner(path);
+  } catch (error) {
+    if (error instanceof Error && error.name === "CliError") throw error;
+    throw refusal(`cannot use ${path}: ${error instanceof Error ? error.message : error}`, error);
+  }
+}
+
+/** Another user could have made a directory of that name, in /tmp at least, and would then hold our socket. */
+function checkOwner(path: string): void {
+  const { isDirectory, isSymlink, uid, mode } = Deno.lstatSync(path);
+  if (isSymlink || !isDirectory) throw refusal(`cannot use ${path}: it is no directory; remove it`);
+  if (uid !== ownUid()) throw refusal(`cannot use ${path}: it belongs to user ${uid}; have it removed`);
+  if (((mode ?? 0) & 0o777) !== PRIVATE) Deno.chmodSync(path, PRIVATE);
+}
+
+function byteLength(text: string): number {
+  return new TextEncoder().encode(text).length;
+}

@@ -1,0 +1,75 @@
+/**
+ * A place as a way to its server, for the client library and for `dial`. Unix sockets, the usual way, are at hand; each other
+ * kind is loaded only when it is asked for.
+ *
+ * The user's own server is started when it is not there; that is all that opening a link may start on this machine.
+ */
+
+import type { OpenOptions, Transport, TransportLink } from "../../../client/link/transport.ts";
+import { abortedBy, ConnectionRefusedError } from "../../../client/errors.ts";
+import type { Environment } from "../../flags.ts";
+import type { Place } from "./place.ts";
+import { ownSocketPath } from "./state_directory.ts";
+import { UnixTransport } from "./unix_transport.ts";
+
+export async function transportOf(place: Place, env: Environment): Promise<Transport> {
+  switch (place.kind) {
+    case "own": {
+      return new OwnServerTransport(new UnixTransport(ownSocketPath(env)), env);
+    }
+    case "unix":
+      return new UnixTransport(place.path);
+    case "websocket": {
+      const { WebSocketTransport } = await import("../../../client/link/web_socket_transport.ts");
+      return new WebSocketTransport(new URL(place.url), {});
+    }
+    case "ssh": {
+      const { SshTransport } = await import("./ssh_transport.ts");
+      return new SshTransport(place);
+    }
+    case "rendezvous": {
+      const { RendezvousTransport } = await import("../../../client/link/rendezvous_transport.ts");
+      const { knownExecutors } = await import("./known_executors.ts");
+      const { harnessNetwork } = await import("../../../remote/dial/harness_network.ts");
+      const address = { rendezvous: place.url, executor: place.executor, pins: knownExecutors(env) };
+      return new RendezvousTransport(address, { network: harnessNetwork(env) });
+    }
+  }
+}
+
+/** The first link starts the server if need be. Later ones do not: a server that is gone has lost the session. */
+class OwnServerTransport implements Transport {
+  readonly name = "your own server";
+  readonly canReconnect = true;
+  readonly #socket: Transport;
+  readonly #env: Environment;
+  #wasOpen = false;
+
+  constructor(socket: Transport, env: Environment) {
+    this.#socket = socket;
+    this.#env = env;
+  }
+
+  async open(options: OpenOptions): Promise<TransportLink> {
+    try {
+      const link = await this.#socket.open(options);
+      this.#wasOpen = true;
+      return link;
+    } catch (error) {
+      if (this.#wasOpen || !(error instanceof ConnectionRefusedError)) throw error;
+    }
+    const { ensureOwnServer } = await import("./own_server.ts");
+    const { signal } = options;
+    const { promise: aborted, reject } = Promise.withResolvers<never>();
+    const abort = () => reject(abortedBy(signal, "cannot start your own server"));
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      await Promise.race([ensureOwnServer(this.#env), aborted]);
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
+    const link = await this.#socket.open(options);
+    this.#wasOpen = true;
+    return link;
+  }
+}

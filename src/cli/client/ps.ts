@@ -1,0 +1,87 @@
+/** The `ps` command: what runs on a server and outlives its session. */
+
+import { pathOf } from "../../client/fs/paths.ts";
+import type { ProcessInfo } from "../../client/process/process_types.ts";
+import { quoted, usageError } from "../cli_error.ts";
+import type { FlagTable } from "../flags.ts";
+import { textTable } from "../text_table.ts";
+import { runClientCommand } from "./client_command.ts";
+import { reachableProcesses } from "./find_process.ts";
+import { ageText, byteText, commandText } from "./human_text.ts";
+import { openBox } from "./open_box.ts";
+import { JSON_FLAG, printed, printedJson } from "./output_flags.ts";
+import { HELP_FLAG, WHERE_FLAGS } from "./places/place.ts";
+
+const INTRODUCTION = `Usage: exec-server ps [@NAME] [-a] [--json] [flags]
+
+Lists the processes that were started to be left running (exec --detach, keep),
+with what each uses together with everything that descends from it.
+
+  exec-server ps                       what runs on your own server
+  exec-server ps @devbox -a --json     also what has ended, for a program`;
+
+export const PS_FLAGS = {
+  all: {
+    section: "Output",
+    kind: "switch",
+    short: "a",
+    default: false,
+    hasVariable: false,
+    help: "Also those that have ended and whose output is still there.",
+  },
+  json: JSON_FLAG,
+  ...WHERE_FLAGS,
+  help: HELP_FLAG,
+} as const satisfies FlagTable;
+
+/** Resolves with the exit code. */
+export function ps(args: readonly string[]): Promise<number> {
+  return runClientCommand(args, {
+    flags: PS_FLAGS,
+    introduction: INTRODUCTION,
+    async run({ positionals, ...where }) {
+      if (positionals[0] !== undefined) throw usageError(`unexpected argument ${quoted(positionals[0])}: see --help`);
+      const { box } = await openBox(where);
+      await using _closing = box;
+      const all = await reachableProcesses(box, { details: true });
+      const shown = where.values.all ? all : all.filter(({ closed }) => !closed);
+      return where.values.json ? await printedJson(shown.map(record)) : await printed(table(shown));
+    },
+  });
+}
+
+/** The shape of `--json`, one for each process. */
+function record(process: ProcessInfo): Record<string, unknown> {
+  const { uid, name = null, pid, argv, cwd, tty, ageMs, exited, exitCode, closed, nextSeq, details } = process;
+  return {
+    id: uid,
+    name,
+    pid,
+    argv,
+    cwd: pathOf(cwd),
+    tty,
+    ageMs,
+    exited,
+    exitCode,
+    closed,
+    nextSeq,
+    details: details ?? null,
+  };
+}
+
+function table(processes: readonly ProcessInfo[]): string {
+  return textTable([
+    ["ID", "NAME", "PID", "STATE", "AGE", "CPU", "MEMORY", "PORTS", "COMMAND"],
+    ...processes.map(({ uid, name, pid, exited, exitCode, ageMs, details, argv }) => [
+      uid,
+      name ?? "-",
+      pid === null ? "-" : String(pid),
+      exited ? `exit ${exitCode ?? "?"}` : "running",
+      ageText(ageMs),
+      details?.cpuMs === null || details === undefined ? "-" : ageText(details.cpuMs),
+      details?.memoryBytes === null || details === undefined ? "-" : byteText(details.memoryBytes),
+      [...new Set(details?.ports.map(({ port }) => port) ?? [])].join(",") || "-",
+      commandText(argv),
+    ]),
+  ]);
+}

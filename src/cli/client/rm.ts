@@ -1,0 +1,71 @@
+/** The `rm` command: removes files and directories of a box. */
+
+import { quoted, refusal, usageError } from "../cli_error.ts";
+import type { FlagTable } from "../flags.ts";
+import { boxPath } from "./box_path.ts";
+import { runClientCommand } from "./client_command.ts";
+import { EXIT } from "./exit_codes.ts";
+import { tellFailure } from "./failure.ts";
+import { openBox } from "./open_box.ts";
+import { HELP_FLAG, WHERE_FLAGS } from "./places/place.ts";
+
+const INTRODUCTION = `Usage: exec-server rm [@NAME] [-r] [-f] PATH...
+
+Removes files and links of the box, and with -r directories with all that is
+in them. A link is removed itself, not what it leads to.
+
+  exec-server rm @devbox build.log
+  exec-server rm @devbox -rf project/node_modules`;
+
+export const RM_FLAGS = {
+  recursive: {
+    section: "What",
+    kind: "switch",
+    short: "r",
+    default: false,
+    hasVariable: false,
+    help: "Directories, too, with all that is in them.",
+  },
+  force: {
+    section: "What",
+    kind: "switch",
+    short: "f",
+    default: false,
+    hasVariable: false,
+    help: "What does not exist is no error.",
+  },
+  ...WHERE_FLAGS,
+  help: HELP_FLAG,
+} as const satisfies FlagTable;
+
+/** Resolves with the exit code. */
+export function rm(args: readonly string[]): Promise<number> {
+  return runClientCommand(args, {
+    flags: RM_FLAGS,
+    introduction: INTRODUCTION,
+    async run({ positionals: paths, ...where }) {
+      const { recursive, force } = where.values;
+      if (paths.length === 0 && !force) throw usageError("what is to be removed? Give a path");
+      const opened = await openBox(where);
+      await using box = opened.box;
+      let exitCode: number = EXIT.ok;
+      for (const path of paths) {
+        try {
+          const place = boxPath(path, opened);
+          if (/^\/?$|(^|\/)\.{1,2}$/.test(place)) throw refusal(`${quoted(path)} is not removed: name it another way`);
+          if (!recursive) await refuseDirectory(box.fs.stat(place), path);
+          await box.fs.remove(place, { recursive, force });
+        } catch (error) {
+          exitCode = tellFailure(path, error);
+        }
+      }
+      return exitCode;
+    },
+  });
+}
+
+async function refuseDirectory(looking: Promise<{ isDirectory: boolean; isSymlink: boolean }>, path: string) {
+  // What is missing, or a link that leads nowhere, is for the removal itself to tell.
+  const info = await looking.catch(() => null);
+  if (info?.isDirectory && !info.isSymlink) throw refusal(`${quoted(path)} is a directory: say -r`);
+}

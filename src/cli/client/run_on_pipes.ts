@@ -1,0 +1,107 @@
+/**
+ * Runs a command without a terminal: bytes in, bytes out, unchanged and in the order in which the command wrote them.
+ *
+ * Ends when the command has ended and all its output is written here, as `ssh` does. Signals that this program gets go to
+ * the command; the second of a kind ends the connection. Whoever stops to read its output ends it quietly.
+ */
+
+import type { Devbox } from "../../client/devbox.ts";
+import { ClientError } from "../../client/errors.ts";
+import type { ProcessHandle } from "../../client/process/process_handle.ts";
+import type { Signal } from "../../client/process/signals.ts";
+import type { SpawnOptions } from "../../client/process/spawn_options.ts";
+import { printable } from "../../printable.ts";
+import { workingDirectory } from "./exec_words.ts";
+import { EXIT, EXIT_PIPE_CLOSED, SIGNAL_BASE } from "./exit_codes.ts";
+import { openBox } from "./open_box.ts";
+import type { WhereWords } from "./places/resolve_place.ts";
+import { exitCodeOf, starting } from "./start_command.ts";
+
+/** A command, and where it is to run. */
+export interface CommandToRun {
+  readonly where: WhereWords;
+  readonly argv: readonly string[];
+  /** As the user gave it; null: the default. */
+  readonly cwd: string | null;
+  readonly options: SpawnOptions;
+}
+
+const FORWARDED = {
+  SIGHUP: 1,
+  SIGINT: 2,
+  SIGQUIT: 3,
+  SIGTERM: 15,
+  SIGUSR1: 10,
+  SIGUSR2: 12,
+} as const satisfies Partial<Record<Signal, number>>;
+
+/** Resolves with the exit code. */
+export async function runOnPipes({ where, argv, cwd, options }: CommandToRun): Promise<number> {
+  const { box, place } = await openBox(where);
+  await using _closing = box;
+  tellOfLoss(box);
+  const handle = await starting(box, argv, { ...options, cwd: workingDirectory(cwd, { box, place }) });
+  const interrupted = forwardSignals(handle);
+  if (options.stdin === "piped") sendInput(handle);
+  return await Promise.race([showOutput(handle), interrupted]);
+}
+
+/** One line when the connection is lost. The library goes on by itself; the end is told where it is waited for. */
+function tellOfLoss(box: Devbox): void {
+  box.onConnectionChange((state) => {
+    if (state.state !== "reconnecting" || state.attempt > 1) return;
+    console.error(`exec-server: connection lost, trying again: ${printable(state.reason)}`);
+  });
+}
+
+/** Resolves with an exit code when this program is to end without waiting for the command. */
+function forwardSignals(handle: ProcessHandle): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  for (const [signal, number] of Object.entries(FORWARDED) as [keyof typeof FORWARDED, number][]) {
+    let count = 0;
+    Deno.addSignalListener(signal, () => {
+      if (++count > 1) return resolve(SIGNAL_BASE + number);
+      // It has ended meanwhile, or the connection is lost: then nothing is left to wait for.
+      handle.kill(signal).catch((error) => {
+        if (!(error instanceof ClientError) || error.kind !== "server") resolve(SIGNAL_BASE + number);
+      });
+    });
+  }
+  return promise;
+}
+
+async function sendInput(handle: ProcessHandle): Promise<void> {
+  const writer = handle.stdin.getWriter();
+  try {
+    for await (const bytes of Deno.stdin.readable) await writer.write(bytes);
+    await writer.close();
+  } catch (error) {
+    // A command that ended before it read all of its input is no error, and a lost connection is told elsewhere.
+    if (!(error instanceof ClientError)) console.error(`exec-server: cannot read standard input: ${error}`);
+    await writer.abort().catch(() => {});
+  }
+}
+
+async function showOutput(handle: ProcessHandle): Promise<number> {
+  let exitCode: number = EXIT.ownError;
+  try {
+    for await (const event of handle.events) {
+      if (event.type === "output") {
+        await writeAll(event.stream === "stderr" ? Deno.stderr : Deno.stdout, event.bytes);
+      } else if (event.type === "gap") {
+        console.error(`exec-server: ${event.droppedBytes ?? "some"} bytes of output are lost`);
+      } else if (event.type === "exited") {
+        exitCode = exitCodeOf(event.status);
+        if (event.status.endReason === "timeout") console.error("exec-server: the command took longer than --timeout");
+      }
+    }
+  } catch (error) {
+    if (error instanceof Deno.errors.BrokenPipe) return EXIT_PIPE_CLOSED;
+    throw error;
+  }
+  return exitCode;
+}
+
+async function writeAll(to: typeof Deno.stdout, bytes: Uint8Array): Promise<void> {
+  for (let written = 0; written < bytes.length;) written += await to.write(bytes.subarray(written));
+}

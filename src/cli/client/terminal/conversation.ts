@@ -1,0 +1,187 @@
+/**
+ * Keys and screen between the local terminal and a remote process, for `exec -t`, `shell` and `attach`.
+ *
+ * Keys are read all the time, whatever the remote side does, so that `~.` always works. What the process cannot take is
+ * dropped with a bell, as a terminal's own driver does it. Signals that end this program restore the terminal first.
+ */
+
+import type { Devbox } from "../../../client/devbox.ts";
+import { ClientError } from "../../../client/errors.ts";
+import { printable } from "../../../printable.ts";
+import { SIGNAL_BASE } from "../exit_codes.ts";
+import { ESCAPE_HELP, EscapeKeys, type Wish } from "./escape_keys.ts";
+import { CALM, LocalTerminal, type Size } from "./local_terminal.ts";
+
+/** The far end of a conversation. */
+export interface FarEnd {
+  /** Takes keys in order. Resolves when the server has them. Null: a viewer, whose keys go nowhere. */
+  readonly send: ((bytes: Uint8Array<ArrayBuffer>) => Promise<void>) | null;
+  /** The input has ended; only without a local terminal. */
+  readonly endInput: () => Promise<void>;
+  /** The local terminal has this size now. */
+  readonly resize: (size: Size) => Promise<void>;
+  /** What the screen shows, to be drawn over whatever is there. */
+  readonly redraw: () => Promise<void>;
+}
+
+/** How a conversation ended before the process did: the user left, or a signal came. */
+export type Departure = { readonly type: "left" } | { readonly type: "signal"; readonly exitCode: number };
+
+/** More keys than this on their way: the process does not read, and nobody has typed them by hand. */
+const MAX_KEYS_UNDER_WAY = 1024 * 1024;
+const READ_BYTES = 64 * 1024;
+const BELL = Uint8Array.of(0x07);
+const ENDING = { SIGHUP: 1, SIGINT: 2, SIGQUIT: 3, SIGTERM: 15 } as const;
+const encoder = new TextEncoder();
+
+export class Conversation {
+  readonly terminal: LocalTerminal | null = LocalTerminal.ofStdin();
+  readonly #departure = Promise.withResolvers<Departure>();
+  #far: FarEnd | null = null;
+  #keysUnderWay = 0;
+  #isLost = false;
+  #isOver = false;
+  /** Writes to the screen, one after the other. */
+  #shown: Promise<void> = Promise.resolve();
+
+  /** Of the local terminal, or what programs expect without one. */
+  get size(): Size {
+    return this.terminal?.size ?? { rows: 24, cols: 80 };
+  }
+
+  /** Resolves when the user leaves, or a signal ends this program. */
+  get departed(): Promise<Departure> {
+    return this.#departure.promise;
+  }
+
+  /** Takes the terminal. `finish` gives it back. */
+  begin(box: Devbox, far: FarEnd): void {
+    this.#far = far;
+    for (const [signal, number] of Object.entries(ENDING) as [keyof typeof ENDING, number][]) {
+      Deno.addSignalListener(signal, () => {
+        this.#departure.resolve({ type: "signal", exitCode: SIGNAL_BASE + number });
+      });
+    }
+    Deno.addSignalListener("SIGWINCH", () => this.#sendSize());
+    this.terminal?.enter({ onResumed: () => void this.#redraw() });
+    box.onConnectionChange((state) => {
+      if (state.state === "reconnecting" && !this.#isLost) {
+        this.#isLost = true;
+        this.#tell(`connection lost, trying again; ~. gives up (${printable(state.reason)})`);
+      } else if (state.state === "connected" && this.#isLost) {
+        this.#isLost = false;
+        void this.#redraw();
+      }
+    });
+    if (this.terminal === null) this.#sendStream().catch(() => {});
+    else this.#readKeys().catch(() => this.#departure.resolve({ type: "left" }));
+  }
+
+  finish(): void {
+    this.terminal?.leave();
+  }
+
+  /** The user has left: nothing more is shown, and the shell goes on below what is there, behind this line. */
+  async depart(message: string): Promise<void> {
+    const below = `${CALM}\x1b[${this.size.rows};1H`;
+    const shown = this.terminal !== null && Deno.stdout.isTerminal() ? this.show(encoder.encode(below)) : this.#shown;
+    this.#isOver = true;
+    // Nobody reads: then nobody misses it.
+    await shown.catch(() => {});
+    this.finish();
+    console.error(`${this.terminal === null ? "" : "\n"}exec-server: ${message}`);
+  }
+
+  /** Writes to the local terminal, behind everything before. Rejects when nobody reads any more. */
+  show(bytes: Uint8Array): Promise<void> {
+    if (this.#isOver) return Promise.resolve();
+    const shown = this.#shown.then(async () => {
+      for (let at = 0; at < bytes.length;) at += await Deno.stdout.write(bytes.subarray(at));
+    });
+    this.#shown = shown.catch(() => {});
+    return shown;
+  }
+
+  /** The same of something that is still being made: what is shown after it waits for it. */
+  showLater(made: Promise<Uint8Array>): void {
+    const before = this.#shown;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#shown = promise;
+    const write = async () => {
+      await before;
+      const bytes = await made;
+      for (let at = 0; at < bytes.length;) at += await Deno.stdout.write(bytes.subarray(at));
+    };
+    // Nobody reads: the next that is shown says so.
+    write().catch(() => {}).finally(resolve);
+  }
+
+  // ---------------------------------------------------------------- keys
+
+  async #readKeys(): Promise<void> {
+    const escapes = new EscapeKeys();
+    const buffer = new Uint8Array(READ_BYTES);
+    for (;;) {
+      const count = await Deno.stdin.read(buffer);
+      // The terminal is gone.
+      if (count === null) return this.#departure.resolve({ type: "left" });
+      const { bytes, wishes } = escapes.feed(buffer.subarray(0, count));
+      if (bytes.length > 0) this.#send(bytes);
+      for (const wish of wishes) this.#grant(wish);
+    }
+  }
+
+  #send(bytes: Uint8Array<ArrayBuffer>): void {
+    const send = this.#far?.send ?? null;
+    if (send === null) return;
+    if (this.#keysUnderWay + bytes.length > MAX_KEYS_UNDER_WAY) return void this.show(BELL).catch(() => {});
+    this.#keysUnderWay += bytes.length;
+    // The process has ended, or the connection: both are told where the output is waited for.
+    send(bytes).catch(() => {}).finally(() => this.#keysUnderWay -= bytes.length);
+  }
+
+  #grant(wish: Wish): void {
+    switch (wish) {
+      case "leave":
+        return this.#departure.resolve({ type: "left" });
+      case "suspend":
+        return this.terminal?.suspend();
+      case "help":
+        void this.show(encoder.encode(`\r\n${ESCAPE_HELP.join("\r\n")}\r\n`)).catch(() => {});
+    }
+  }
+
+  /** Without a local terminal the input is a stream like any other, with an end. */
+  async #sendStream(): Promise<void> {
+    const { send, endInput } = this.#far!;
+    if (send === null) return;
+    try {
+      for await (const bytes of Deno.stdin.readable) await send(bytes);
+      await endInput();
+    } catch (error) {
+      // A process that ended before it read all of its input is no error.
+      if (!(error instanceof ClientError)) throw error;
+    }
+  }
+
+  // ---------------------------------------------------------------- screen
+
+  #sendSize(): void {
+    // It has ended meanwhile: then nothing is left to fit.
+    if (this.terminal !== null) this.#far?.resize(this.terminal.size).catch(() => {});
+  }
+
+  /** One line at the bottom, which `redraw` takes away. Without a terminal: a line of its own on standard error. */
+  #tell(text: string): void {
+    if (this.terminal === null || !Deno.stdout.isTerminal()) return console.error(`exec-server: ${text}`);
+    const { rows, cols } = this.terminal.size;
+    const line = `exec-server: ${text}`.slice(0, cols - 1);
+    void this.show(encoder.encode(`\x1b7\x1b[${rows};1H\x1b[0;7m${line}\x1b[m\x1b[K\x1b8`)).catch(() => {});
+  }
+
+  async #redraw(): Promise<void> {
+    this.#sendSize();
+    // The process has ended meanwhile, or the connection is lost again: that is told elsewhere.
+    if (this.terminal !== null) await this.#far?.redraw().catch(() => {});
+  }
+}

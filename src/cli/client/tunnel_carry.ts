@@ -1,0 +1,49 @@
+/**
+ * One local connection and the tunnel it leads to. Each direction waits for its own reader and ends by itself, and both
+ * are over when one of them fails.
+ */
+
+import type { Tunnel } from "../../client/net/tunnel.ts";
+
+const READ_BYTES = 64 * 1024;
+
+/** Resolves when both directions have ended. Rejects when there is no tunnel; a connection that breaks off is usual. */
+export async function carry(near: Deno.TcpConn, open: () => Promise<Tunnel>): Promise<void> {
+  let tunnel: Tunnel;
+  try {
+    near.setNoDelay(true);
+    tunnel = await open();
+  } catch (error) {
+    near.close();
+    throw error;
+  }
+  const there = sendAll(near, tunnel);
+  const back = receiveAll(near, tunnel);
+  try {
+    await Promise.all([there, back]);
+  } catch {
+    // One side has gone; the other one learns it by its end.
+  } finally {
+    tunnel.close();
+    near.close();
+    await Promise.allSettled([there, back]);
+  }
+}
+
+async function sendAll(near: Deno.TcpConn, tunnel: Tunnel): Promise<void> {
+  const writer = tunnel.writable.getWriter();
+  for (;;) {
+    const buffer = new Uint8Array(READ_BYTES);
+    const count = await near.read(buffer);
+    if (count === null) break;
+    await writer.write(buffer.subarray(0, count));
+  }
+  await writer.close();
+}
+
+async function receiveAll(near: Deno.TcpConn, tunnel: Tunnel): Promise<void> {
+  for await (const bytes of tunnel.readable) {
+    for (let written = 0; written < bytes.length;) written += await near.write(bytes.subarray(written));
+  }
+  await near.closeWrite();
+}

@@ -1,0 +1,40 @@
+/** The `completions` command: a script for a shell, made from the tables of the commands. */
+
+import { quoted, usageError } from "../cli_error.ts";
+import { print } from "../print.ts";
+import { COMMAND_TABLES } from "./command_tables.ts";
+import { bashScript, fishScript, type ScriptCommand, zshScript } from "./scripts.ts";
+
+const HELP = `Usage: exec-server completions bash|zsh|fish
+
+Prints completions of all commands and flags for a shell.
+
+  source <(exec-server completions bash)      in ~/.bashrc; zsh the same, after compinit
+  exec-server completions fish | source       in ~/.config/fish/config.fish
+`;
+
+const SCRIPTS: Readonly<Record<string, (commands: readonly ScriptCommand[]) => string>> = {
+  bash: bashScript,
+  zsh: zshScript,
+  fish: fishScript,
+};
+
+/** Resolves with the exit code. */
+export async function completions(args: readonly string[]): Promise<number> {
+  const [shell, surplus] = args;
+  if (args.some((word) => word === "--help" || word === "-h")) {
+    await print(HELP);
+    return 0;
+  }
+  if (surplus !== undefined) throw usageError(`unexpected argument ${quoted(surplus)}: see --help`);
+  if (shell === undefined) throw usageError("for which shell? Write bash, zsh or fish");
+  const script = SCRIPTS[shell];
+  if (script === undefined) throw usageError(`there are no completions for ${quoted(shell)}: write bash, zsh or fish`);
+  const commands = await Promise.all(
+    Object.entries(COMMAND_TABLES).map(async ([name, { about, flags, words = [] }]) => {
+      return { name, about, flags: await flags(), words };
+    }),
+  );
+  await print(script(commands));
+  return 0;
+}

@@ -1,0 +1,145 @@
+/** The flags of `mcp`, and what its help says first. */
+
+import type { FlagTable } from "../flags.ts";
+import { DOOR_FLAGS } from "../serve/door_flags.ts";
+import { SERVE_FLAGS } from "../serve/serve_flags.ts";
+
+export const MCP_INTRODUCTION = `Usage: exec-server mcp [flags]
+
+An MCP server with the tool shell: a command in a sandboxed Bash in which every
+program is decided before it starts. What a rule allows runs outside of the
+sandbox, what a rule forbids does not run, and what a rule says to ask about is
+asked through the client. Everything else runs inside. Rules are the files
+/etc/codex/rules/*.rules, rules/*.rules below CODEX_HOME (~/.codex without it),
+and what --rules names.
+
+Speaks over standard input and output, or with --listen over streamable HTTP:
+then its URL is the one line on standard output. Decisions are told on standard
+error, one JSON object per line.`;
+
+const { listen: _listen, "allow-origin": _origin, ...doorFlags } = DOOR_FLAGS;
+
+export const MCP_FLAGS = {
+  rules: {
+    section: "Decisions",
+    kind: "list",
+    placeholder: "PATH",
+    default: [],
+    whenAbsent: "none",
+    hasVariable: false,
+    help:
+      "One more rule file, or a directory of them. May be given several times. A change counts at once, except that " +
+      "a directory of rules that is made later is not noticed.",
+  },
+  "preserve-program-paths": {
+    section: "Decisions",
+    kind: "switch",
+    default: false,
+    hasVariable: false,
+    help:
+      "Compare rules with the whole path of a program. Otherwise a rule for git is also one for /usr/bin/git, and " +
+      "for every other program of that name unless host_executable() says where git is.",
+  },
+  intercept: {
+    section: "Decisions",
+    kind: "choice",
+    choices: ["all", "shell"],
+    default: "all",
+    hasVariable: false,
+    help: "Whose programs are decided: those of every process of the command, or only those that the shell itself " +
+      "starts. Others then run inside the sandbox undecided.",
+  },
+  escalate: {
+    section: "Decisions",
+    kind: "choice",
+    choices: ["shell", "all"],
+    default: "shell",
+    hasVariable: false,
+    help:
+      "Whose programs may leave the sandbox where a rule allows them: only those that the shell itself starts, or " +
+      "also those that make, npm or a script start.",
+  },
+  "strict-exec": {
+    section: "Decisions",
+    kind: "switch",
+    default: false,
+    hasVariable: false,
+    help:
+      "Compare what starts inside the sandbox with what was decided, and kill what differs. Takes some 2 ms for each " +
+      "program. Without it a program with threads can change its arguments after the look, and stays in the sandbox.",
+  },
+  audit: {
+    section: "Decisions",
+    kind: "text",
+    placeholder: "FILE",
+    default: null,
+    whenAbsent: "standard error",
+    hasVariable: false,
+    help: "Where decisions are told: appended to this file, which only its owner can read.",
+  },
+  sandbox: {
+    section: "Sandbox",
+    kind: "choice",
+    choices: ["read-only", "workspace-write"],
+    default: "read-only",
+    hasVariable: false,
+    help:
+      "What commands may do when the client does not say: read all files, or also write below the directory in which " +
+      "the server was started, and in temporary directories. Neither has network.",
+  },
+  tools: {
+    section: "Tools",
+    kind: "choice",
+    choices: ["one", "all"],
+    default: "one",
+    hasVariable: false,
+    help:
+      "Offer shell alone, or also shell_poll, shell_input and shell_stop: a command that takes longer than a call " +
+      "may is then continued by a handle.",
+  },
+  "annotate-sandboxed": {
+    section: "Tools",
+    kind: "switch",
+    default: false,
+    hasVariable: false,
+    help:
+      "Announce the tools as what --sandbox makes of them: under read-only as tools that change nothing and reach no " +
+      "network, which clients may run without asking. It is not true of what your rules allow to leave the sandbox.",
+  },
+  bash: {
+    section: "Patched Bash",
+    kind: "text",
+    placeholder: "PATH",
+    default: null,
+    whenAbsent: "CODEX_BASH_PATH, else the system's Bash",
+    hasVariable: false,
+    help: "A Bash that asks before it starts a program (BASH_EXEC_WRAPPER), where system calls cannot be watched.",
+  },
+  execve: {
+    section: "Patched Bash",
+    kind: "text",
+    placeholder: "PATH",
+    default: null,
+    whenAbsent: "this program",
+    hasVariable: false,
+    help: "The program that such a Bash asks with.",
+  },
+  listen: {
+    section: "Listening",
+    kind: "text",
+    placeholder: "ADDRESS",
+    default: null,
+    whenAbsent: "standard input and output",
+    hasVariable: false,
+    help:
+      "Serve streamable HTTP at IP:PORT (port 0 lets the system choose), at https://IP:PORT with TLS, or at a unix " +
+      "socket, unix:/PATH.",
+  },
+  ...doorFlags,
+  log: SERVE_FLAGS.log,
+  "log-level": { ...SERVE_FLAGS["log-level"], default: "warn", hasVariable: false },
+  help: SERVE_FLAGS.help,
+  version: SERVE_FLAGS.version,
+} as const satisfies FlagTable;
+
+export type McpFlags = typeof MCP_FLAGS;

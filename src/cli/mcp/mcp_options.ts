@@ -1,0 +1,112 @@
+/** argv and environment -> what `mcp` is to do, checked as a whole. Reads secrets through the function passed in. */
+
+import type { LogFormat, LogLevel } from "../../log.ts";
+import type { PatchedBash } from "../../mcp/watched_shell.ts";
+import type { AuthConfig } from "../../transport/auth.ts";
+import type { ListenerAddress } from "../../transport/listen_bind.ts";
+import type { TlsFiles } from "../../transport/tls_files.ts";
+import { quoted, refusal, usageError } from "../cli_error.ts";
+import { type Environment, type FlagValues, type GivenAs, parseFlags } from "../flags.ts";
+import type { ReadTextFile } from "../serve/auth_options.ts";
+import { doorOptions } from "../serve/door_options.ts";
+import { MCP_FLAGS, type McpFlags } from "./mcp_flags.ts";
+
+/** Where and for whom HTTP is served. */
+export interface HttpDoor {
+  readonly address: ListenerAddress;
+  readonly auth: AuthConfig;
+  readonly reloadAuth: (() => Promise<AuthConfig>) | null;
+  readonly allowOtherUsers: boolean;
+  readonly tls: TlsFiles | null;
+}
+
+export interface McpOptions {
+  readonly type: "serve";
+  /** Null: standard input and output. */
+  readonly http: HttpDoor | null;
+  readonly rules: readonly string[];
+  readonly preservesPaths: boolean;
+  readonly intercept: "all" | "shell";
+  readonly escalate: "shell" | "all";
+  readonly strictExec: boolean;
+  readonly auditFile: string | null;
+  readonly sandbox: "read-only" | "workspace-write";
+  readonly hasHandles: boolean;
+  readonly isAnnotated: boolean;
+  readonly patchedBash: PatchedBash | null;
+  readonly log: { readonly format: LogFormat; readonly level: LogLevel };
+}
+
+export type McpInvocation = McpOptions | { readonly type: "help" | "version" };
+
+export async function parseMcp(
+  argv: readonly string[],
+  { env, readTextFile }: { env: Environment; readTextFile: ReadTextFile },
+): Promise<McpInvocation> {
+  const parsed = parseFlags(MCP_FLAGS, argv, env);
+  if (parsed.type === "action") return { type: parsed.action };
+  const { values, givenAs, positionals } = parsed;
+  if (positionals[0] !== undefined) throw usageError(`unexpected argument ${quoted(positionals[0])}: see --help`);
+  return {
+    type: "serve",
+    http: values.listen === null
+      ? refuseDoorFlags(givenAs)
+      : await httpDoor(values.listen, { values, givenAs, readTextFile }),
+    rules: values.rules,
+    preservesPaths: values["preserve-program-paths"],
+    intercept: values.intercept,
+    escalate: values.escalate,
+    strictExec: values["strict-exec"],
+    auditFile: values.audit,
+    sandbox: values.sandbox,
+    hasHandles: values.tools === "all",
+    isAnnotated: values["annotate-sandboxed"],
+    patchedBash: patchedBash(values, env),
+    log: { format: values.log, level: values["log-level"] },
+  };
+}
+
+/** The reference's: `--bash`, else `CODEX_BASH_PATH`. Ours needs neither. */
+function patchedBash({ bash, execve }: FlagValues<McpFlags>, env: Environment): PatchedBash | null {
+  const path = bash ?? (env["CODEX_BASH_PATH"] || null);
+  if (path !== null) return { bash: path, ...(execve === null ? {} : { wrapper: execve }) };
+  if (execve === null) return null;
+  throw refusal("--execve needs --bash PATH or CODEX_BASH_PATH: it is what a patched Bash asks with");
+}
+
+/** On standard input and output nobody logs in. A flag that says otherwise was meant for something else. */
+function refuseDoorFlags(givenAs: GivenAs<McpFlags>): null {
+  for (const flag of ["ws-auth", "tls-cert", "tls-key", "insecure-no-auth", "allow-other-users"] as const) {
+    const writtenAs = givenAs[flag];
+    // A variable may be meant for another server that is started beside this one.
+    if (writtenAs?.startsWith("--")) throw refusal(`${writtenAs} needs --listen`);
+  }
+  return null;
+}
+
+async function httpDoor(
+  listen: string,
+  { values, givenAs, readTextFile }: {
+    values: FlagValues<McpFlags>;
+    givenAs: GivenAs<McpFlags>;
+    readTextFile: ReadTextFile;
+  },
+): Promise<HttpDoor> {
+  const door = await doorOptions(
+    { ...values, listen: listenUrl(listen), "allow-origin": [] },
+    { ...givenAs, listen: "--listen" },
+    readTextFile,
+  );
+  const { listen: address, auth, reloadAuth, allowOtherUsers, tls } = door;
+  if (address.type === "stdio") throw refusal("--listen stdio is what happens without --listen");
+  return { address, auth, reloadAuth, allowOtherUsers, tls };
+}
+
+/** In the form of the websocket server's addresses. */
+function listenUrl(listen: string): string {
+  if (/^(?:unix:|stdio)/.test(listen)) return listen;
+  const scheme = /^(https?):\/\//.exec(listen);
+  if (scheme !== null) return `${scheme[1] === "https" ? "wss" : "ws"}://${listen.slice(scheme[0].length)}`;
+  if (!/^\w+:\/\//.test(listen)) return `ws://${listen}`;
+  throw refusal(`--listen ${quoted(listen)} is not accepted: use IP:PORT, https://IP:PORT or unix:/PATH`);
+}

@@ -1,0 +1,121 @@
+/**
+ * The token for the registry: from a variable, from a file that is read each time, or from a pipe that brings a new one
+ * whenever it changes. Errors are in the reference's words and never hold the token.
+ */
+
+import type { Credential } from "../../remote/registry/registry_client.ts";
+import {
+  authenticationError,
+  configurationFailure,
+  type RegistryError,
+  type RegistryKind,
+} from "../../remote/registry/registry_error.ts";
+
+/** More than a token has. */
+const MAX_TOKEN_FILE_BYTES = 64 * 1024;
+
+export function variableCredential(kind: RegistryKind, name: string, value: string | null): Credential {
+  const token = value?.trim() ?? null;
+  const complain = (what: string) =>
+    authenticationError(kind, `${kind} registry bearer token environment variable \`${name}\` is ${what}`);
+  if (token === null) throw complain("not set");
+  if (token === "") throw complain("empty");
+  return { isConfidential: false, token: () => Promise.resolve(token) };
+}
+
+export function fileCredential(kind: RegistryKind, path: string): Credential {
+  return {
+    isConfidential: false,
+    async token() {
+      const named = `${kind} registry bearer token file ${JSON.stringify(path)}`;
+      let text: string;
+      try {
+        if ((await Deno.stat(path)).size > MAX_TOKEN_FILE_BYTES) throw new Error("too large");
+        text = await Deno.readTextFile(path);
+      } catch (error) {
+        throw authenticationError(kind, `${named} cannot be read: ${error instanceof Error ? error.message : error}`);
+      }
+      if (text.trim() === "") throw authenticationError(kind, `${named} is empty`);
+      return text.trim();
+    },
+  };
+}
+
+interface Frame {
+  readonly token: string;
+  readonly expiresAt: number;
+}
+
+/** Longest line: a token of the length that headers carry, and what is around it. */
+const MAX_LINE_CHARS = 64 * 1024;
+
+/** Reads lines `{"version":1,"environment_id":…,"token":…,"expires_at":…}` from standard input. */
+export class PipeCredential implements Credential {
+  readonly isConfidential = true;
+  readonly #environmentId: string;
+  readonly #nowSeconds: () => number;
+  readonly #first = Promise.withResolvers<void>();
+  #current: Frame | null = null;
+
+  constructor(environmentId: string, nowSeconds: () => number = () => Date.now() / 1000) {
+    this.#environmentId = environmentId;
+    this.#nowSeconds = nowSeconds;
+    // Whoever asks for the token first hears of it; if nobody does, `run` tells.
+    this.#first.promise.catch(() => {});
+  }
+
+  /** Waits for the first line. */
+  async token(): Promise<string> {
+    await this.#first.promise;
+    return this.#current!.token;
+  }
+
+  /** Resolves at the end of the pipe. Rejects with what is wrong with a line, or when the pipe ends before the first. */
+  async run(input: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
+    try {
+      let text = "";
+      for await (const piece of input.pipeThrough(new TextDecoderStream())) {
+        text += piece;
+        const lines = text.split("\n");
+        text = lines.pop()!;
+        if (text.length > MAX_LINE_CHARS || lines.some(({ length }) => length > MAX_LINE_CHARS)) throw invalidFrame();
+        for (const line of lines) this.#take(line);
+      }
+      if (this.#current === null) throw configurationFailure("exec-server executor credential pipe closed");
+    } catch (error) {
+      this.#first.reject(error);
+      throw error;
+    }
+  }
+
+  #take(line: string): void {
+    const frame = parseFrame(line);
+    if (frame.environmentId !== this.#environmentId) {
+      throw configurationFailure("exec-server executor credential is for a different environment");
+    }
+    if (frame.expiresAt <= this.#nowSeconds()) throw configurationFailure("exec-server executor credential is expired");
+    this.#current = frame;
+    this.#first.resolve();
+  }
+}
+
+const FRAME_KEYS = ["environment_id", "expires_at", "token", "version"];
+
+function parseFrame(line: string): Frame & { environmentId: string } {
+  let value: Record<string, unknown>;
+  try {
+    value = JSON.parse(line);
+    if (Object.keys(value).sort().join() !== FRAME_KEYS.join()) throw invalidFrame();
+  } catch {
+    // The parser would quote the line.
+    throw invalidFrame();
+  }
+  const { version, environment_id: environmentId, token, expires_at: expiresAt } = value;
+  const isWhole = typeof environmentId === "string" && typeof token === "string" && Number.isSafeInteger(expiresAt);
+  if (version !== 1 || !isWhole || token.trim() === "") throw invalidFrame();
+  return { environmentId, token: token.trim(), expiresAt: expiresAt as number };
+}
+
+function invalidFrame(): RegistryError {
+  return configurationFailure("invalid exec-server executor credential frame");
+}

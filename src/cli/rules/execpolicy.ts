@@ -1,0 +1,76 @@
+/**
+ * `exec-server execpolicy check`: the reference's checker, with its JSON, its texts and its exit codes. The decision is
+ * in the JSON and never in the exit code: 0 also for what is forbidden.
+ */
+
+import { checkReport, loadRules, readRuleFiles, RuleFileError, RuleReadError, type RuleSet } from "../../rules/mod.ts";
+import { printable } from "../../printable.ts";
+import { quoted, usageError } from "../cli_error.ts";
+import { print } from "../print.ts";
+import { programsHere } from "./programs_here.ts";
+import { parseRuleWords } from "./rule_words.ts";
+
+/** A file cannot be read, or is not a rule file. */
+const EXIT_UNUSABLE = 1;
+
+const HELP = `Usage: exec-server execpolicy check --rules FILE... [flags] [--] COMMAND...
+
+Says what rule files decide about a command, as one line of JSON: the rules that
+match, and the strictest decision. No rule, no decision. The exit code is 0
+whatever the decision is, 1 when a file cannot be used, 2 for wrong words.
+
+  -r, --rules FILE
+      A rule file. Given more than once, the rules of all files count together.
+  --pretty
+      The JSON on several lines.
+  --resolve-host-executables
+      A program given by its path is looked up by its name, where no rule names
+      the path and no host_executable() says that the name belongs elsewhere.
+  -h, --help
+      Prints this.
+`;
+
+/** Resolves with the exit code. */
+export async function execpolicy(args: readonly string[]): Promise<number> {
+  const [subcommand, ...rest] = args;
+  if (subcommand === "--help" || subcommand === "-h" || subcommand === "help") {
+    await print(HELP);
+    return 0;
+  }
+  if (subcommand === undefined) throw usageError('execpolicy needs a command: there is "check"');
+  if (subcommand !== "check") {
+    throw usageError(`unknown command ${quoted(`execpolicy ${subcommand}`)}: there is "check"`);
+  }
+  const { rules: paths, switches, command, isHelp } = parseRuleWords(rest, ["pretty", "resolve-host-executables"]);
+  if (isHelp) {
+    await print(HELP);
+    return 0;
+  }
+  if (paths.length === 0) throw usageError("execpolicy check needs --rules FILE");
+  if (command.length === 0) throw usageError("execpolicy check needs a command to check");
+
+  const rules = loaded(paths);
+  if (rules === null) return EXIT_UNUSABLE;
+  const place = switches.has("resolve-host-executables") ? programsHere() : null;
+  const report = checkReport(rules.matches(command, place));
+  await print(`${JSON.stringify(report, null, switches.has("pretty") ? 2 : undefined)}\n`);
+  return 0;
+}
+
+/** The set of all files; null when one cannot be used, which has then been said. */
+function loaded(paths: readonly string[]): RuleSet | null {
+  try {
+    return loadRules(readRuleFiles(paths), programsHere());
+  } catch (error) {
+    if (error instanceof RuleReadError) complain(`failed to read policy at ${error.path}`, error.message);
+    else if (error instanceof RuleFileError) complain(`failed to parse policy at ${error.file}`, error.message);
+    else throw error;
+    return null;
+  }
+}
+
+/** In the reference's form. File names and lines are others' text: nothing in them reaches the terminal as an escape. */
+function complain(what: string, cause: string): void {
+  const lines = cause.split("\n").map((line) => `    ${printable(line)}`.trimEnd());
+  console.error(`Error: ${printable(what)}\n\nCaused by:\n${lines.join("\n")}`);
+}

@@ -1,0 +1,58 @@
+/**
+ * The certificate of a running server, whose files are read again when it is told to.
+ *
+ * Only later connections get the new one. If the files cannot be used the old one stays in force.
+ */
+
+import type { Logger } from "../../log.ts";
+import type { TlsFiles } from "../../transport/tls_files.ts";
+import type { TlsLayer } from "../../transport/tls_layer.ts";
+import { refusal } from "../cli_error.ts";
+
+export class LiveTls {
+  readonly layer: TlsLayer;
+  readonly #log: Logger;
+  /** One reload after another: the last one wins. */
+  #reloading: Promise<void> = Promise.resolve();
+
+  private constructor(layer: TlsLayer, log: Logger) {
+    this.layer = layer;
+    this.#log = log;
+    this.#warnOfDates();
+  }
+
+  /** Rejects with a refusal to start when the files cannot be used. */
+  static async load(files: TlsFiles, log: Logger): Promise<LiveTls> {
+    // Loaded only now: servers without TLS never pay for it.
+    const { TlsLayer } = await import("../../transport/tls_layer.ts");
+    try {
+      return new LiveTls(await TlsLayer.load(files), log);
+    } catch (error) {
+      throw refusal(error instanceof Error ? error.message : String(error), error);
+    }
+  }
+
+  /** Reads the files again. Never rejects; failures are logged. */
+  reload(): Promise<void> {
+    return this.#reloading = this.#reloading.then(() => this.#reload());
+  }
+
+  async #reload(): Promise<void> {
+    try {
+      await this.layer.reload();
+      this.#log.info("the TLS certificate was read again", { validTo: this.layer.certificate.validTo });
+      this.#warnOfDates();
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#log.error("cannot read the TLS certificate again: the old one stays in force", { reason });
+    }
+  }
+
+  /** Clients refuse such a certificate, and only their logs would say why. */
+  #warnOfDates(): void {
+    const { validFrom, validTo } = this.layer.certificate;
+    const now = Date.now();
+    if (Date.parse(validTo) < now) this.#log.warn("the TLS certificate has expired", { validTo });
+    else if (Date.parse(validFrom) > now) this.#log.warn("the TLS certificate is not valid yet", { validFrom });
+  }
+}

@@ -1,0 +1,17 @@
+/** The last safety net of a program that serves many clients. */
+
+import { errorFields, type Logger } from "../log.ts";
+
+/**
+ * A fault in one request must not end the others: an error that nobody caught is logged whole, and the server goes on.
+ */
+export function surviveStrayErrors(log: Logger): void {
+  globalThis.addEventListener("unhandledrejection", (event) => {
+    event.preventDefault();
+    log.error("unhandled rejection", errorFields(event.reason));
+  });
+  globalThis.addEventListener("error", (event) => {
+    event.preventDefault();
+    log.error("uncaught error", errorFields(event.error));
+  });
+}

@@ -1,0 +1,54 @@
+/**
+ * Changes a file of tokens: one change at a time, and whoever reads meanwhile sees the old file or the new one.
+ *
+ * The lock is a file beside, which stays: one that is removed could be locked by two.
+ */
+
+import { formatTokenFile, parseTokenFile, type TokenEntry, TokenFileError } from "../../transport/tokens/token_file.ts";
+import { quoted, refusal } from "../cli_error.ts";
+
+/** The entries of a file. One that does not exist has none. */
+export async function readTokenFile(path: string): Promise<readonly TokenEntry[]> {
+  let text: string;
+  try {
+    text = await Deno.readTextFile(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return [];
+    throw refusal(`cannot read --tokens ${quoted(path)}: ${error instanceof Error ? error.message : error}`, error);
+  }
+  try {
+    return parseTokenFile(text).entries;
+  } catch (error) {
+    if (!(error instanceof TokenFileError)) throw error;
+    throw refusal(`--tokens ${quoted(path)} is not a file of tokens: ${error.message}`, error);
+  }
+}
+
+/** Replaces the entries by what `change` makes of them. */
+export async function changeTokenFile(
+  path: string,
+  change: (entries: readonly TokenEntry[]) => readonly TokenEntry[],
+): Promise<void> {
+  try {
+    using lock = await Deno.open(`${path}.lock`, { create: true, write: true, mode: 0o600 });
+    await lock.lock(true);
+    const changed = formatTokenFile(change(await readTokenFile(path)));
+    const beside = `${path}.${crypto.randomUUID()}.new`;
+    try {
+      using file = await Deno.open(beside, { createNew: true, write: true, mode: 0o600 });
+      const bytes = new TextEncoder().encode(changed);
+      for (let written = 0; written < bytes.length;) written += await file.write(bytes.subarray(written));
+      // A crash must not leave an empty file behind, which would lock everybody out.
+      await file.sync();
+      await Deno.rename(beside, path);
+    } catch (error) {
+      await Deno.remove(beside).catch(() => {
+        // It was not made, or has its name already.
+      });
+      throw error;
+    }
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound || error instanceof Deno.errors.PermissionDenied)) throw error;
+    throw refusal(`cannot change --tokens ${quoted(path)}: ${error.message}`, error);
+  }
+}

@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { CliError } from "../../../src/cli/cli_error.ts";
+import { type McpOptions, parseMcp } from "../../../src/cli/mcp/mcp_options.ts";
+
+const surroundings = (env: Record<string, string> = {}) => ({
+  env,
+  readTextFile: () => Promise.resolve("secret-token-text"),
+});
+
+async function options(words: string, env: Record<string, string> = {}): Promise<McpOptions> {
+  const parsed = await parseMcp(words.split(" ").filter(Boolean), surroundings(env));
+  if (parsed.type !== "serve") throw new Error(`asked for ${parsed.type}`);
+  return parsed;
+}
+
+async function refused(words: string): Promise<[number, string]> {
+  try {
+    await options(words);
+  } catch (error) {
+    if (error instanceof CliError) return [error.exitCode, error.message];
+    throw error;
+  }
+  throw new Error("the words were accepted");
+}
+
+Deno.test("without flags: standard streams, one tool, read-only, everything decided, only the shell lets out", async () => {
+  const { log: _, ...rest } = await options("");
+  assert.deepEqual(rest, {
+    type: "serve",
+    http: null,
+    rules: [],
+    preservesPaths: false,
+    intercept: "all",
+    escalate: "shell",
+    strictExec: false,
+    auditFile: null,
+    sandbox: "read-only",
+    hasHandles: false,
+    isAnnotated: false,
+    patchedBash: null,
+  });
+});
+
+Deno.test("the reference's command line: --bash, CODEX_BASH_PATH, --execve, --preserve-program-paths", async () => {
+  assert.deepEqual((await options("--bash /b --execve /w --preserve-program-paths")).patchedBash, {
+    bash: "/b",
+    wrapper: "/w",
+  });
+  assert.deepEqual((await options("", { CODEX_BASH_PATH: "/env" })).patchedBash, { bash: "/env" });
+  assert.deepEqual((await options("--bash /b", { CODEX_BASH_PATH: "/env" })).patchedBash, { bash: "/b" });
+  assert.equal((await options("--preserve-program-paths")).preservesPaths, true);
+  assert.match((await refused("--execve /w"))[1], /--execve needs --bash PATH/);
+  assert.equal((await refused("--nonsense"))[0], 2);
+  assert.equal((await refused("word"))[0], 2);
+});
+
+Deno.test("--listen takes an address in the forms that people write, and the login of the websocket server", async () => {
+  const { http } = await options("--listen 127.0.0.1:0 --ws-auth capability-token --ws-token-file /t");
+  assert.deepEqual(http?.address, { type: "tcp", hostname: "127.0.0.1", port: 0 });
+  assert.equal(http?.auth.type, "capabilityToken");
+  assert.deepEqual((await options("--listen http://[::1]:8")).http?.address, { type: "tcp", hostname: "::1", port: 8 });
+  assert.deepEqual((await options("--listen unix:/run/m.sock")).http?.address, { type: "unix", path: "/run/m.sock" });
+  for (const wrong of ["ws://127.0.0.1:1", "localhost:1", "127.0.0.1", "stdio"]) {
+    assert.equal((await refused(`--listen ${wrong}`))[0], 1, wrong);
+  }
+});
+
+Deno.test("nobody is let in from beyond this machine without a login, and a login without an address is a slip", async () => {
+  assert.match((await refused("--listen 0.0.0.0:0"))[1], /without authentication/);
+  assert.equal((await options("--listen 0.0.0.0:0 --insecure-no-auth")).http?.auth.type, "none");
+  assert.match((await refused("--ws-auth url-token"))[1], /--ws-auth needs --listen/);
+  assert.match((await refused("--listen https://127.0.0.1:0"))[1], /--tls-cert/);
+});
+
+Deno.test("variables of the websocket server are not taken for flags of this command", async () => {
+  const env = { EXEC_SERVER_LISTEN: "ws://127.0.0.1:0", EXEC_SERVER_SANDBOX: "auto", EXEC_SERVER_LOG_LEVEL: "debug" };
+  const { http, sandbox, log } = await options("", env);
+  assert.deepEqual([http, sandbox, log.level], [null, "read-only", "warn"]);
+});
