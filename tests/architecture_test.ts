@@ -6,18 +6,37 @@ const ROOT = new URL("..", import.meta.url);
 
 /** Which folders of `src/` a folder may import from, besides itself. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
-  protocol: ["rpc"],
-  rpc: ["protocol"],
+  protocol: [],
+  rpc: [],
   transport: ["rpc", "protocol", "os"],
   os: [],
   launch: ["protocol", "os"],
   process: ["launch", "os", "protocol"],
-  fs: ["launch", "os", "protocol"],
+  fs: ["launch", "os", "protocol", "process"],
   environment: ["protocol", "fs", "launch", "process"],
-  http: ["protocol"],
-  client: ["rpc", "protocol"],
-  server: ["transport", "rpc", "protocol", "process", "fs", "launch", "environment", "http", "os"],
-  cli: ["server", "transport", "protocol", "client", "launch", "os", "environment", "process", "fs"],
+  http: [],
+  net: ["transport"],
+  remote: ["rpc", "transport", "http", "os"],
+  client: ["rpc", "protocol", "transport", "remote", "fs"],
+  local: ["client", "server", "transport", "rpc"],
+  server: ["remote", "transport", "rpc", "protocol", "process", "fs", "launch", "environment", "http", "net", "os"],
+  rules: [],
+  mcp: ["protocol", "rules", "transport", "process", "launch", "os"],
+  conform: [],
+  cli: [
+    "mcp",
+    "rules",
+    "conform",
+    "server",
+    "transport",
+    "protocol",
+    "launch",
+    "os",
+    "process",
+    "fs",
+    "remote",
+    "client",
+  ],
 };
 
 interface ImportLine {
@@ -25,40 +44,141 @@ interface ImportLine {
   readonly specifier: string;
 }
 
+Deno.test("every folder of src is looked at, and has files and imports to look at", () => {
+  const folders = [...Deno.readDirSync(new URL("src", ROOT))].filter((entry) => entry.isDirectory);
+  assert.deepEqual(folders.map(({ name }) => name).sort(), Object.keys(MAY_IMPORT).sort());
+  // Each rule that lets a folder be imported stands for an import that exists, so that the rules name real folders and
+  // the search for import lines finds them.
+  const unused = Object.entries(MAY_IMPORT).flatMap(([from, targets]) => {
+    const found = importsOf(`src/${from}`).map(({ file, specifier }) => folderOf(targetOf(file, specifier)));
+    return targets.filter((to) => !found.includes(to)).map((to) => `${from} -> ${to}`);
+  });
+  assert.deepEqual(unused, []);
+});
+
 Deno.test("source folders import only what the architecture lets them", () => {
   const wrong = importsOf("src").filter(({ file, specifier }) => {
     if (!specifier.startsWith(".")) return false;
     const from = folderOf(file);
-    const target = new URL(specifier, new URL(file, ROOT)).pathname.slice(ROOT.pathname.length);
-    const to = folderOf(target);
-    if (from === null || to === null || from === to) return false;
-    return !(MAY_IMPORT[from] ?? []).includes(to);
+    const to = folderOf(targetOf(file, specifier));
+    if (to === null || from === to) return false;
+    // Files beside the folders (errors, log, clock …) are for everybody, and import nothing but each other.
+    return from === null || !MAY_IMPORT[from]!.includes(to);
   });
   assert.deepEqual(wrong, []);
 });
 
+Deno.test("every file that is imported exists, also where it is only loaded later", () => {
+  // Type checking takes a dynamic import of a missing file for `any`.
+  const missing = [...importsOf("src"), ...importsOf("sandbox"), ...importsOf("tests")]
+    .filter(({ specifier }) => specifier.startsWith("."))
+    .filter(({ file, specifier }) => !isFile(targetOf(file, specifier)));
+  assert.deepEqual(missing, []);
+});
+
+Deno.test("docs/architecture.md names every folder of src, the arrows between them, and only files that exist", () => {
+  const page = Deno.readTextFileSync(new URL("docs/architecture.md", ROOT));
+  const files = [...filesBelow("src"), ...filesBelow("sandbox"), ...filesBelow("tests"), "main.ts"];
+  const folders = new Set(files.flatMap((file) => /^src\/.*(?=\/)/.exec(file)?.[0].split("/").slice(1) ?? []));
+  for (const folder of folders) assert.ok(page.includes(`${folder}/`), `${folder}/ is not on the map`);
+  const named = Array.from(page.matchAll(/[\w/]+\.ts\b/g), ([name]) => name);
+  assert.ok(named.length > 0);
+  const isThere = (name: string) => files.some((file) => file === name || file.endsWith(`/${name}`));
+  assert.deepEqual(named.filter((name) => !isThere(name)), []);
+  for (const [from, targets] of Object.entries(MAY_IMPORT)) {
+    const arrow = new RegExp(`\\b${from} → (?:\\{ ([^}]*) \\}|(\\w+))`).exec(page);
+    assert.deepEqual((arrow?.[1] ?? arrow?.[2] ?? "").split(", ").filter(Boolean).sort(), [...targets].sort(), from);
+  }
+});
+
+Deno.test("a file of more than 300 lines says at its head why it is one file", () => {
+  const files = ["src", "sandbox", "tests", "bench", "examples"].flatMap((folder) => sourceFiles(folder));
+  const unexplained = files.filter(({ text }) => {
+    const lines = text.trimEnd().split("\n");
+    return lines.length > 300 && !lines.slice(0, 30).some((line) => line.includes("More than 300 lines:"));
+  });
+  const advice = 'split it, or say why in its head comment: "More than 300 lines: …"';
+  assert.deepEqual(unexplained.map(({ file }) => file), [], advice);
+});
+
 Deno.test("only npm: packages of the import map and node: modules are imported", () => {
   const known = Object.keys(JSON.parse(Deno.readTextFileSync(new URL("deno.json", ROOT))).imports);
-  const wrong = [...importsOf("src"), ...importsOf("sandbox"), ...importsOf("tests"), ...importsOf("bench")]
+  const wrong = [
+    ...importsOf("src"),
+    ...importsOf("sandbox"),
+    ...importsOf("tests"),
+    ...importsOf("bench"),
+    ...importsOf("examples"),
+  ]
     .filter(({ specifier }) => {
-      return !specifier.startsWith(".") && !specifier.startsWith("node:") && !known.includes(specifier);
+      return !specifier.startsWith(".") && !specifier.startsWith("node:") && !known.includes(packageOf(specifier));
     });
   assert.deepEqual(wrong, []);
 });
 
-Deno.test("zod is imported as a namespace, which is what lets the bundle leave its unused half out", () => {
+Deno.test("zod is imported as the namespace of its small half, so that the bundle leaves out what is not used", () => {
   for (const { file, text } of sourceFiles("src")) {
-    assert.doesNotMatch(text, /import (type )?\{[^}]*\} from "zod"/, file);
+    assert.doesNotMatch(text, /from "zod"/, file);
+    assert.doesNotMatch(text, /import (type )?\{[^}]*\} from "zod/, file);
   }
+});
+
+Deno.test("schemas of results are loaded by whoever asks the method table, by the specification, and by nobody else", () => {
+  const files = sourceFiles("src");
+  const families = files.map(({ file }) => file).filter((file) => /^src\/protocol\/\w+_results\.ts$/.test(file));
+  assert.ok(families.length > 0);
+  const loaders = files.filter(({ file }) => !file.startsWith("src/protocol/spec/")).flatMap(({ file, text }) => {
+    const lines = text.matchAll(
+      /^(?:import|export) (?!type\b)[^;]*?from "([^"]*results\.ts)";|import\("([^"]*results\.ts)"\)/gm,
+    );
+    return Array.from(lines, (line) => `${file} -> ${targetOf(file, (line[1] ?? line[2])!)}`);
+  });
+  assert.deepEqual(loaders.sort(), [
+    "src/protocol/methods.ts -> src/protocol/results.ts",
+    ...families.map((family) => `src/protocol/results.ts -> ${family}`).sort(),
+  ]);
+});
+
+Deno.test("the specification and its texts are loaded by who is asked for them, and by nobody else", () => {
+  const loaders = importsOf("src").flatMap(({ file, specifier }) => {
+    const target = targetOf(file, specifier);
+    const isSpec = /^src\/protocol\/spec(\/\w+)?\.ts$/;
+    return isSpec.test(target) && !isSpec.test(file) ? [`${file} -> ${target}`] : [];
+  });
+  assert.deepEqual(loaders.sort(), [
+    "src/cli/spec/spec.ts -> src/protocol/spec.ts",
+    "src/cli/spec/spec.ts -> src/protocol/spec/markdown.ts",
+    "src/protocol/wire_notes.ts -> src/protocol/spec/constraints.ts",
+    "src/server/methods/rpc_discover.ts -> src/protocol/spec.ts",
+  ]);
+  const text = (file: string) => Deno.readTextFileSync(new URL(file, ROOT));
+  // A type costs nothing; the commands and the handler are loaded when they are asked for.
+  assert.match(text("src/protocol/wire_notes.ts"), /^import type \{ ConstraintName \}/m);
+  assert.doesNotMatch(text("src/cli/spec/spec.ts"), /^import [^;]*protocol\/spec/m);
+  assert.doesNotMatch(text("src/server/server.ts"), /^import [^;]*rpc_discover/m);
 });
 
 Deno.test("libraries are loaded in src/os alone, and the client uses no Deno API", () => {
   for (const { file, text } of sourceFiles("src")) {
     if (folderOf(file) !== "os") assert.doesNotMatch(text, /Deno\.dlopen/, file);
-    if (["client", "rpc", "protocol"].includes(folderOf(file) ?? "")) {
+    // The parts of `remote` that clients use, too.
+    const isPortable = /^src\/remote\/(relay|noise|harness)\//.test(file);
+    if (isPortable || ["client", "rpc", "protocol"].includes(folderOf(file) ?? "")) {
       assert.doesNotMatch(withoutComments(text), /\bDeno\./, file);
     }
   }
+});
+
+Deno.test("of the server's filesystem the client borrows the interface, and no code", () => {
+  const borrowed = sourceFiles("src/client").flatMap(({ file, text }) => {
+    const lines = text.matchAll(/^(?:import|export) ([^;]*?)from "([^"]*)"|\bimport\("([^"]*)"\)/gm);
+    return Array.from(lines, ([, clause = "", specifier, dynamic]) => ({
+      isType: /^type\b/.test(clause),
+      target: targetOf(file, (specifier ?? dynamic)!),
+    })).filter(({ target }) => folderOf(target) === "fs");
+  });
+  assert.ok(borrowed.length > 0);
+  assert.deepEqual(borrowed.filter(({ isType, target }) => !isType || target !== "src/fs/file_system.ts"), []);
 });
 
 Deno.test("importing a module starts nothing", () => {
@@ -67,24 +187,83 @@ Deno.test("importing a module starts nothing", () => {
   }
 });
 
+Deno.test("what only remote mode needs is loaded by nothing else", () => {
+  for (
+    const entry of ["src/cli/serve/serve.ts", "src/server/mod.ts", "src/client/mod.ts", "src/cli/doctor/doctor.ts"]
+  ) {
+    const loaded = loadedBy(entry);
+    assert.ok(loaded.size > 10, entry);
+    const extra = [...loaded].filter((file) =>
+      /^@noble\/|^src\/remote\/(?!executor\/identity_place|registry\/)/.test(file)
+    );
+    assert.deepEqual(extra, [], entry);
+  }
+  assert.ok([...loadedBy("src/remote/executor/noise_source.ts")].some((file) => file.startsWith("@noble/")));
+});
+
+/** What a module loads at once: without what is imported for its types, or when it is asked for. */
+function loadedBy(entry: string): Set<string> {
+  const loaded = new Set([entry]);
+  for (const file of loaded) {
+    if (!file.startsWith("src/")) continue;
+    const text = Deno.readTextFileSync(new URL(file, ROOT));
+    for (
+      const [, clause = "", specifier] of text.matchAll(
+        /^(?:import|export) ([^;'"]*?)from "([^"]+)"|^import "([^"]+)"/gm,
+      )
+    ) {
+      const isTypesOnly = /^type\b/.test(clause) || /^\{(\s*type \w+( as \w+)?,?)+\s*\}\s*$/.test(clause);
+      if (!isTypesOnly && specifier !== undefined) loaded.add(targetOf(file, specifier));
+    }
+  }
+  return loaded;
+}
+
 function importsOf(folder: string): ImportLine[] {
-  return [...sourceFiles(folder)].flatMap(({ file, text }) => {
+  return sourceFiles(folder).flatMap(({ file, text }) => {
     const pattern =
       /(?:^|\n)\s*(?:import|export)\b[^;'"]*?from\s+"([^"]+)"|\bimport\("([^"]+)"\)|(?:^|\n)import "([^"]+)"/g;
     return [...text.matchAll(pattern)].map((match) => ({ file, specifier: (match[1] ?? match[2] ?? match[3])! }));
   });
 }
 
-function* sourceFiles(folder: string): Generator<{ file: string; text: string }> {
+/** The files of a folder. One without any is a mistake of the test's: every rule would hold for it. */
+function sourceFiles(folder: string): { file: string; text: string }[] {
+  const files = Array.from(filesBelow(folder), (file) => ({ file, text: Deno.readTextFileSync(new URL(file, ROOT)) }));
+  assert.ok(files.length > 0, `${folder} has no files to look at`);
+  return files;
+}
+
+function* filesBelow(folder: string): Generator<string> {
   for (const entry of Deno.readDirSync(new URL(folder, ROOT))) {
     const file = `${folder}/${entry.name}`;
-    if (entry.isDirectory) yield* sourceFiles(file);
-    else if (file.endsWith(".ts")) yield { file, text: Deno.readTextFileSync(new URL(file, ROOT)) };
+    if (entry.isDirectory) yield* filesBelow(file);
+    else if (file.endsWith(".ts")) yield file;
+  }
+}
+
+/** The file an import line leads to, from the root; a package's name stays what it is. */
+function targetOf(file: string, specifier: string): string {
+  if (!specifier.startsWith(".")) return specifier;
+  return new URL(specifier, new URL(file, ROOT)).pathname.slice(ROOT.pathname.length);
+}
+
+function isFile(file: string): boolean {
+  try {
+    return Deno.statSync(new URL(file, ROOT)).isFile;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
   }
 }
 
 function folderOf(file: string): string | null {
   return /^src\/([^/]+)\//.exec(file)?.[1] ?? null;
+}
+
+/** `zod` of `zod/mini`, `@xterm/headless` of itself. */
+function packageOf(specifier: string): string {
+  return /^(@[^/]+\/)?[^/]+/.exec(specifier)![0];
 }
 
 function withoutComments(text: string): string {

@@ -32,3 +32,13 @@ Deno.test("a field of any length stays bounded, and a line stays a line", () => 
     assert.ok(!line!.includes("\x1b"));
   }
 });
+
+Deno.test("no line holds a character that is not seen or turns the direction of what is", () => {
+  const hostile = "a\u009b31m\u2028b\u202ec\u2066";
+  for (const format of ["text", "json"] as const) {
+    const [line] = written(format, "info", (log) => log.info(`m ${hostile}`, { id: hostile }));
+    assert.doesNotMatch(line!.trimEnd(), /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u, format);
+    assert.equal(line!.split("a\\u009b31m\\u2028b\\u202ec\\u2066").length, 3, line);
+    if (format === "json") assert.equal(JSON.parse(line!).id, hostile);
+  }
+});

@@ -1,16 +1,23 @@
 /**
- * Runs the test files below the given paths, or all of them, and sums up. Words that begin with a dash go to `deno test`.
+ * Runs the test files below the given paths, or all of them, and sums up. Flags go to `deno test`.
  *
  * Limits, orphans and zombies belong to a whole process. A server has one to itself; the runtime's parallel tests are
  * threads of one, in which the children of one file would be marked, ended and reaped by another. So files that can
- * start children through the C library get a process each.
+ * start children through the C library get a process each. Every file runs with the least set of permissions that
+ * serves it.
  */
 
-/** Whatever leads here takes its process for its own. */
-const STARTS_CHILDREN = "/src/os/child_limits.ts";
+import { pathToFileURL } from "node:url";
+import { importingAll, type ModuleGraph, type Needs, needsOf, type Permissions } from "./runner/needs.ts";
+import { parseWords, USAGE, UsageError, type Words } from "./runner/words.ts";
 
 /** More than `deno test` writes from its summary on. */
 const MAX_SUMMARY_CHARACTERS = 4096;
+
+/** The runtime was asked for something that the set of permissions does not hold. */
+const REFUSED = "NotCapable:";
+
+const FLAGS: Readonly<Record<Permissions, string>> = { unit: "-P=unit", serve: "-P=serve", all: "--allow-all" };
 
 interface Counts {
   passed: number;
@@ -32,114 +39,173 @@ const print: Listener = (bytes) => {
 };
 
 const startedAtMs = performance.now();
-const options = Deno.args.filter((word) => word.startsWith("-"));
-const paths = Deno.args.filter((word) => !word.startsWith("-"));
-const files = (paths.length === 0 ? ["tests"] : paths).flatMap(testFilesIn).sort();
-const needsProcess = await inParallel(files, startsChildren);
-const apart = files.filter((_, index) => needsProcess[index]);
-const together = files.filter((_, index) => !needsProcess[index]);
-
-const outcomes: Outcome[] = [];
-if (together.length > 0) outcomes.push(await runTogether(together));
-if (apart.length > 0) {
-  // All types at once: each of the processes would look through nearly the whole program.
-  const areTypesRight = (await deno(["check", "--quiet", ...apart], print)).isOk;
-  if (areTypesRight) outcomes.push(...await inParallel(apart, runAlone));
-  else outcomes.push({ name: "types", counts: null, isOk: false });
+try {
+  Deno.exit(await main() ? 0 : 1);
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error;
+  console.error(`test: ${error.message}`);
+  Deno.exit(2);
 }
-const isOk = sumUp(outcomes);
-Deno.exit(isOk ? 0 : 1);
 
-function testFilesIn(path: string): string[] {
-  if (Deno.statSync(path).isFile) return [path];
+/** Whether all is well. */
+async function main(): Promise<boolean> {
+  const words = parseWords(Deno.args);
+  if (words.isHelp) {
+    print(new TextEncoder().encode(USAGE));
+    return true;
+  }
+  const paths = words.paths.length === 0 ? ["tests"] : words.paths;
+  const files = [...new Set(paths.flatMap(testFilesBelow))].sort();
+  const needs = await needsOfAll(files);
+  const alone = files.flatMap((file, index) => needs[index]!.ownProcess ? [{ file, ...needs[index]! }] : []);
+
+  // All types at once: each of the processes would look through nearly the whole program.
+  if (!(await deno(["check", "--quiet", ...files], { stdout: print, stderr: print })).isOk) {
+    return sumUp([{ name: "types", counts: null, isOk: false }], words);
+  }
+  const together = (["unit", "serve", "all"] as const).flatMap((permissions) => {
+    const chosen = files.filter((_, index) => !needs[index]!.ownProcess && needs[index]!.permissions === permissions);
+    return chosen.length === 0 ? [] : [() => runTogether(chosen, permissions, words)];
+  });
+  const single = alone.map(({ file, permissions }) => () => runAlone(file, permissions, words));
+  return sumUp(await runAll(together, single), words);
+}
+
+/** A file that is named is tested whatever it is called. */
+function testFilesBelow(path: string): string[] {
+  if (statOf(path).isFile) return [path];
+  const files = testFilesIn(path);
+  if (files.length === 0) throw new UsageError(`no file below ${JSON.stringify(path)} ends in _test.ts`);
+  return files;
+}
+
+function statOf(path: string): Deno.FileInfo {
+  try {
+    return Deno.statSync(path);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    throw new UsageError(`no such file or folder: ${JSON.stringify(path)}`);
+  }
+}
+
+function testFilesIn(folder: string): string[] {
   const found: string[] = [];
-  for (const { name, isDirectory } of Deno.readDirSync(path)) {
-    const inside = `${path.replace(/\/$/, "")}/${name}`;
+  for (const { name, isDirectory } of Deno.readDirSync(folder)) {
+    const inside = `${folder.replace(/\/$/, "")}/${name}`;
     if (isDirectory) found.push(...testFilesIn(inside));
     else if (name.endsWith("_test.ts")) found.push(inside);
   }
   return found;
 }
 
-async function startsChildren(file: string): Promise<boolean> {
-  const output: string[] = [];
-  const decoder = new TextDecoder();
-  const { isOk } = await deno(
-    ["info", "--json", file],
-    (bytes) => void output.push(decoder.decode(bytes, { stream: true })),
-  );
-  if (!isOk) throw new Error(`cannot tell what ${file} imports`);
-  const { modules }: { modules: { specifier: string }[] } = JSON.parse(output.join(""));
-  return modules.some(({ specifier }) => specifier.endsWith(STARTS_CHILDREN));
+async function needsOfAll(files: readonly string[]): Promise<Needs[]> {
+  const urls = files.map((file) => pathToFileURL(file));
+  // Only standard output is JSON: the runtime reports on standard error, such as what it downloads.
+  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["info", "--json", importingAll(urls)],
+    stdin: "null",
+  }).output();
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  if (!success) throw new Error(`cannot tell what the test files import: ${text(stderr)}`);
+  const graph: ModuleGraph = JSON.parse(text(stdout));
+  return needsOf(urls, graph, (module) => Deno.readTextFileSync(module));
 }
 
-async function runTogether(files: readonly string[]): Promise<Outcome> {
-  return await run(`${files.length} files together`, ["--parallel", ...files], print);
+async function runTogether(files: readonly string[], permissions: Permissions, words: Words): Promise<Outcome> {
+  const name = `${files.length} files together (${FLAGS[permissions]})`;
+  return await run(name, ["--parallel", FLAGS[permissions], ...words.options, ...files], print);
 }
 
 /** Prints all it has to say when it has ended: others run at the same time. */
-async function runAlone(file: string): Promise<Outcome> {
+async function runAlone(file: string, permissions: Permissions, words: Words): Promise<Outcome> {
   const output: Uint8Array<ArrayBuffer>[] = [];
-  const outcome = await run(file, ["--no-check", file], (bytes) => void output.push(bytes.slice()));
-  output.forEach(print);
+  const outcome = await run(
+    `${file} (${FLAGS[permissions]})`,
+    [FLAGS[permissions], ...words.options, file],
+    (bytes) => void output.push(bytes.slice()),
+  );
+  const isSkipped = words.filter !== null && outcome.isOk && countOf(outcome.counts) === 0;
+  if (!isSkipped) output.forEach(print);
   return outcome;
 }
 
+/** Quiet: the runtime would say in each run that sets of permissions are new. */
 async function run(name: string, args: readonly string[], listen: Listener): Promise<Outcome> {
   let tail = "";
+  let wasRefused = false;
   const decoder = new TextDecoder();
-  const { isOk } = await deno(["test", "--allow-all", ...options, ...args], (bytes) => {
+  const listener: Listener = (bytes) => {
     listen(bytes);
-    tail = (tail + decoder.decode(bytes, { stream: true })).slice(-MAX_SUMMARY_CHARACTERS);
-  });
-  return { name, counts: summaryIn(tail), isOk };
+    tail += decoder.decode(bytes, { stream: true });
+    wasRefused ||= tail.includes(REFUSED);
+    tail = tail.slice(-MAX_SUMMARY_CHARACTERS);
+  };
+  const { isOk } = await deno(["test", "--quiet", "--no-check", ...args], { stdout: listener, stderr: listener });
+  const hint = wasRefused && !isOk ? ": too few permissions, tests/runner/needs.ts says who gets which" : "";
+  return { name: `${name}${hint}`, counts: summaryIn(tail), isOk };
 }
 
 function summaryIn(text: string): Counts | null {
   // deno-lint-ignore no-control-regex
-  const plain = text.replace(/\x1b\[\d*m/g, "");
+  const plain = text.replace(/\x1b\[[\d;]*m/g, "");
   const pattern = /(\d+) passed(?: \(.*?\))? \| (\d+) failed(?: \(.*?\))?(?: \| (\d+) ignored)?/g;
   const last = [...plain.matchAll(pattern)].at(-1);
   if (last === undefined) return null;
   return { passed: Number(last[1]), failed: Number(last[2]), ignored: Number(last[3] ?? 0) };
 }
 
-/** Everything it writes goes to `listen`. */
-async function deno(args: readonly string[], listen: Listener): Promise<{ isOk: boolean }> {
+function countOf(counts: Counts | null): number {
+  return counts === null ? 0 : counts.passed + counts.failed + counts.ignored;
+}
+
+async function deno(
+  args: readonly string[],
+  { stdout, stderr }: { stdout: Listener; stderr: Listener },
+): Promise<{ isOk: boolean }> {
   const isTerminal = Deno.stdout.isTerminal() && Deno.env.get("NO_COLOR") === undefined;
-  const child = new Deno.Command(Deno.execPath(), {
+  const command = new Deno.Command(Deno.execPath(), {
     args: [...args],
     stdin: "null",
     stdout: "piped",
     stderr: "piped",
     ...(isTerminal ? { env: { FORCE_COLOR: "1" } } : {}),
-  }).spawn();
-  const readAll = async (stream: ReadableStream<Uint8Array<ArrayBuffer>>) => {
+  });
+  let child: Deno.ChildProcess;
+  try {
+    child = command.spawn();
+  } catch (error) {
+    // A machine without room for one more process: this run has failed, and the others still count.
+    stderr(new TextEncoder().encode(`${error}\n`));
+    return { isOk: false };
+  }
+  const readAll = async (stream: ReadableStream<Uint8Array<ArrayBuffer>>, listen: Listener) => {
     for await (const bytes of stream) listen(bytes);
   };
-  const [status] = await Promise.all([child.status, readAll(child.stdout), readAll(child.stderr)]);
+  const [status] = await Promise.all([child.status, readAll(child.stdout, stdout), readAll(child.stderr, stderr)]);
   return { isOk: status.success };
 }
 
-/** As many at a time as there are processors; results in order. */
-async function inParallel<Item, Result>(
-  items: readonly Item[],
-  work: (item: Item) => Promise<Result>,
-): Promise<Result[]> {
-  const results: Result[] = [];
-  let next = 0;
-  const worker = async () => {
-    while (next < items.length) {
-      const index = next++;
-      results[index] = await work(items[index]!);
-    }
+/**
+ * One after the other the runs that are parallel in themselves, and beside them, then in their place, the others: as many
+ * at a time as there are processors. Most tests wait for something, and a run ends with the slowest of its files.
+ */
+async function runAll(
+  together: readonly (() => Promise<Outcome>)[],
+  single: readonly (() => Promise<Outcome>)[],
+): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  const left = [...single];
+  const worker = async (first: readonly (() => Promise<Outcome>)[]) => {
+    for (const run of first) outcomes.push(await run());
+    for (let run = left.shift(); run !== undefined; run = left.shift()) outcomes.push(await run());
   };
-  await Promise.all(Array.from({ length: navigator.hardwareConcurrency }, worker));
-  return results;
+  const others = Array.from({ length: Math.max(1, navigator.hardwareConcurrency - 1) }, () => worker([]));
+  await Promise.all([worker(together), ...others]);
+  return outcomes;
 }
 
-/** Whether all is well, which takes at least one file. */
-function sumUp(outcomes: readonly Outcome[]): boolean {
+/** Whether all is well, which takes at least one test. */
+function sumUp(outcomes: readonly Outcome[], { filter }: Words): boolean {
   const sum: Counts = { passed: 0, failed: 0, ignored: 0 };
   for (const { name, counts, isOk } of outcomes) {
     sum.passed += counts?.passed ?? 0;
@@ -148,8 +214,13 @@ function sumUp(outcomes: readonly Outcome[]): boolean {
     sum.ignored += counts?.ignored ?? 0;
     if (!isOk) console.log(`FAILED: ${name}`);
   }
-  const isOk = sum.failed === 0 && outcomes.length > 0;
+  const isOk = sum.failed === 0 && countOf(sum) > 0;
   const seconds = Math.round((performance.now() - startedAtMs) / 1000);
+  if (countOf(sum) === 0) {
+    console.log(
+      `FAILED: no test ${filter === null ? "was found" : `has a name that matches ${JSON.stringify(filter)}`}`,
+    );
+  }
   console.log(
     `\n${isOk ? "ok" : "FAILED"} | ${sum.passed} passed | ${sum.failed} failed | ${sum.ignored} ignored (${seconds}s)`,
   );

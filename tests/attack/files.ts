@@ -128,7 +128,7 @@ attack("the ways through /proc lead to the sandbox's own", async (scene) => {
   ) {
     await refused(write(files, path, "x"));
   }
-  // Whatever is under these numbers inside, it is no descriptor of a file outside.
+  // Whatever is under these numbers inside, it is not a descriptor of a file outside.
   for (let fd = 0; fd < 40; fd++) await write(files, `/proc/self/fd/${fd}`, "").catch(() => {});
 });
 
@@ -271,7 +271,8 @@ attack("a repository's hooks cannot be planted, be it there or not", async (scen
 
 attack("a policy with a writable directory is refused before anything is made", async (scene) => {
   const before = fingerprint(scene.ws);
-  await assert.rejects(write(await scene.files("read /, write ws"), `${scene.ws}/new`, "x"), {
+  const attempt = async () => await write(await scene.files("read /, write ws"), `${scene.ws}/new`, "x");
+  await assert.rejects(attempt, {
     kind: "invalidRequest",
     message: /Landlock cannot express/,
   });

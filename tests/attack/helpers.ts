@@ -1,10 +1,10 @@
-/** Attacks on the confined file helpers themselves: with input that is no request, by killing them, by speaking for them. */
+/** Attacks on the confined file helpers themselves: with input that is not a request, by killing them, by speaking for them. */
 
 import assert from "node:assert/strict";
-import { encodeFrame } from "../../src/fs/helper_protocol.ts";
+import { encodeHelperFrame } from "../../src/fs/confined/helper_frames.ts";
 import type { FileSystem } from "../../src/fs/file_system.ts";
 import type { SpawnRequest } from "../../src/process/backend.ts";
-import { HELPER_MODE, helperProgram } from "../../src/server/helper_program.ts";
+import { HELPER_MODE, helperProgram } from "../../src/fs/confined/helper_program.ts";
 import { concatBytes } from "../../src/bytes.ts";
 import { encode, pattern, read, write } from "../contract/file_system/harness.ts";
 import { listProcesses } from "../support/proc.ts";
@@ -35,7 +35,7 @@ async function feed(scene: AttackScene, bytes: Uint8Array<ArrayBuffer>, isConfin
 function writeRequest(path: string, text: string, fields: object = {}): Uint8Array<ArrayBuffer> {
   const params = { path, followSymlinks: true, atomic: false, breakHardLinks: false, ifMatch: null, mode: null };
   const head = { id: 1, operation: "writeFile", params, ...fields };
-  return concatBytes(encodeFrame(head, encode(text)));
+  return concatBytes(encodeHelperFrame(head, encode(text)));
 }
 
 /** The two lengths a frame begins with. */
@@ -56,7 +56,7 @@ attack("a helper fed garbage, or a frame of a gigabyte, ends at once and has don
     prefix(0, 0),
     concatBytes([prefix(9, 0), encode("not JSON!")]),
     concatBytes([prefix(4, 0), encode("null")]),
-    concatBytes(encodeFrame({ id: 1, operation: "exec", params: { argv: ["sh"] } })),
+    concatBytes(encodeHelperFrame({ id: 1, operation: "exec", params: { argv: ["sh"] } })),
     writeRequest(path, "x", { id: -1 }),
     writeRequest(path, "x", { id: "1" }),
     crypto.getRandomValues(new Uint8Array(4096)),

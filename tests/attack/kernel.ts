@@ -1,13 +1,14 @@
 /**
  * Attacks by system calls that no shell makes: a hostile program that calls libc, or the kernel directly, with whatever
  * arguments serve it.
+ *
+ * More than 300 lines: a list of attacks, and one program that makes them.
  */
 
 import assert from "node:assert/strict";
-import { closeDescriptor } from "../../src/os/descriptor.ts";
-import { libc } from "../../src/os/libc.ts";
-import { openTerminal } from "../../src/os/pty.ts";
-import { type SyscallName, syscallNumber } from "../../src/launch/syscalls.ts";
+import { closeDescriptor, writeFrom } from "../../src/os/descriptor.ts";
+import { openTerminal } from "../../src/os/children/pty.ts";
+import { type SyscallName, syscallNumber } from "../../src/launch/stub/syscalls.ts";
 import type { Argument, Step } from "../fixtures/hostile_program.ts";
 import { eventually } from "../support/recorded_child.ts";
 import { attack, type AttackScene, hostileArgv, IS_ROOT, type Place } from "./scene.ts";
@@ -214,7 +215,7 @@ attack("what is typed into another terminal is not read, and nothing is typed th
   const { master, slave, slavePath } = openTerminal({ rows: 24, cols: 80 });
   const type = () => {
     const typed = new TextEncoder().encode("password\n");
-    assert.equal(libc().write(master, typed, BigInt(typed.length)), typed.length);
+    assert.equal(writeFrom(master, typed), typed.length);
   };
   const O_NONBLOCK_NOCTTY = 0o4400;
   const read: Step[] = [["open", slavePath, O_NONBLOCK_NOCTTY], ["read", { back: 1 }, { space: 64, show: true }, 63]];

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { type Client, RpcError } from "../../src/client/mod.ts";
+import { type Client, RpcError } from "../../src/client/rpc_client.ts";
 import { layFiles, NO_SANDBOX } from "../support/sandbox_host.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { TestServer } from "../support/test_server.ts";
@@ -104,7 +104,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   ),
   "the whole disk but one directory": refused(
     (root) => managed([{ path: special("root"), access: "write" }, { path: at(`${root}/out`), access: "read" }]),
-    /Landlock cannot express the policy: it cannot take away from a grant of the whole disk/,
+    /Landlock cannot express the policy: it cannot make exceptions from access to the whole disk/,
   ),
   "a denied directory": refused(
     (root) => managed([READ_ALL, { path: at(`${root}/out`), access: "deny" }]),

@@ -92,6 +92,11 @@ export class AttackScene {
     return this.sandboxed.under(policy);
   }
 
+  /** The same with everything done by a helper, nothing by the server itself. */
+  filesByHelper(policy: string = this.policy): Promise<FileSystem> {
+    return this.sandboxed.byHelper(policy);
+  }
+
   /** A new copy of the files that nothing guards. */
   async copy(): Promise<Place> {
     const place = placeIn(`${this.host.root}/copy${++this.#copies}`);

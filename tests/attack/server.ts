@@ -1,9 +1,9 @@
 /** Attacks on a real server by the processes it runs: on its life, memory, descriptors, secrets and its own address. */
 
 import assert from "node:assert/strict";
-import { RpcError } from "../../src/client/mod.ts";
-import type { Client } from "../../src/client/mod.ts";
-import { syscallNumber } from "../../src/launch/syscalls.ts";
+import { RpcError } from "../../src/client/rpc_client.ts";
+import type { Client } from "../../src/client/rpc_client.ts";
+import { syscallNumber } from "../../src/launch/stub/syscalls.ts";
 import type { Report, Step } from "../fixtures/hostile_program.ts";
 import { NO_SANDBOX } from "../support/sandbox_host.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
@@ -24,6 +24,18 @@ const READ_ONLY = {
   },
   windowsSandboxLevel: "disabled",
 };
+
+/** Policies that confine nothing but the network. */
+const NETWORK_ONLY = [
+  { permissions: { type: "external", network: "restricted" }, windowsSandboxLevel: "disabled" },
+  {
+    permissions: { type: "managed", file_system: { type: "unrestricted" }, network: "restricted" },
+    windowsSandboxLevel: "disabled",
+  },
+] as const;
+
+/** The least and the most that a confined process may do with files. */
+const SANDBOXES = [READ_ONLY, ...NETWORK_ONLY];
 
 interface ServerScene {
   readonly server: TestServer;
@@ -154,17 +166,48 @@ attackOnServer("a process has no hold on the server that runs it", async (scene)
   for (const [name, result] of outcomes(await scene.hostile(steps, null))) {
     assert.equal(typeof result, "number", `without a sandbox: ${name}: ${result}`);
   }
-  for (const [name, result] of outcomes(await scene.hostile(steps, READ_ONLY))) {
-    assert.equal(typeof result, "string", `${name} succeeded`);
+  for (const sandbox of SANDBOXES) {
+    for (const [name, result] of outcomes(await scene.hostile(steps, sandbox))) {
+      assert.equal(typeof result, "string", `${name} succeeded under ${JSON.stringify(sandbox.permissions)}`);
+    }
   }
 });
+
+attackOnServer("a process that may write everywhere has no capability, and gets none", async (scene) => {
+  const look = ["/bin/sh", "-c", "grep -E '^(Cap(Prm|Eff|Amb)|NoNewPrivs)' /proc/self/status"];
+  if (IS_ROOT) assert.doesNotMatch((await scene.run(look, null)).output, /CapEff:\t0+$/m);
+  for (const sandbox of NETWORK_ONLY) {
+    const { output } = await scene.run(look, sandbox);
+    assert.deepEqual(output.match(/\w+$/gm), ["0000000000000000", "0000000000000000", "0000000000000000", "1"]);
+  }
+});
+
+attackOnServer(
+  "a process that may write everywhere does so, but for the kernel's settings",
+  async (scene, directory) => {
+    const settings = "/proc/sys/kernel/core_pattern /proc/sys/kernel/hostname /sys/kernel/mm/*/* /sys/kernel/profiling";
+    const script = `echo x > ${directory}/file && chmod 600 ${directory}/file && mkdir ${directory}/made && ` +
+      `echo x > ${directory}/made/file && ln -s x ${directory}/link && echo x > /dev/null && : > /dev/shm/$$ && ` +
+      `rm /dev/shm/$$ && for file in ${settings}; do (: >> $file) 2>/dev/null && echo $file; done; true`;
+    const run = async (sandbox: unknown) => {
+      const { output, exitCode } = await scene.run(["/bin/sh", "-c", script], sandbox);
+      for (const name of ["made/file", "made", "file", "link"]) await Deno.remove(`${directory}/${name}`);
+      return { output, exitCode };
+    };
+    const free = await run(null);
+    if (IS_ROOT) assert.match(free.output, /core_pattern/);
+    for (const sandbox of NETWORK_ONLY) assert.deepEqual(await run(sandbox), { output: "", exitCode: 0 });
+  },
+);
 
 attackOnServer("a process cannot end the server that runs it", async (scene) => {
   const { server, client } = scene;
   const kill = ["/bin/sh", "-c", `kill -9 ${server.pid}`];
-  const confined = await scene.run(kill, READ_ONLY);
-  assert.notEqual(confined.exitCode, 0);
-  assert.match(confined.output, /No such process|not permitted/);
+  for (const sandbox of SANDBOXES) {
+    const confined = await scene.run(kill, sandbox);
+    assert.notEqual(confined.exitCode, 0);
+    assert.match(confined.output, /No such process|not permitted/);
+  }
   // It is alive to be asked this, and then it is not.
   await assert.rejects(async () => {
     await scene.run(kill, null);
@@ -181,9 +224,11 @@ attackOnServer("no process finds the server's secrets in any environment", async
   ];
   const free = await scene.run(search, null);
   assert.notEqual(free.output.split("\n")[0], "0");
-  const confined = await scene.run(search, READ_ONLY);
-  assert.equal(confined.output.split("\n")[0], "0", confined.output);
-  assert.doesNotMatch(confined.output, new RegExp(SECRET));
+  for (const sandbox of SANDBOXES) {
+    const confined = await scene.run(search, sandbox);
+    assert.equal(confined.output.split("\n")[0], "0", confined.output);
+    assert.doesNotMatch(confined.output, new RegExp(SECRET));
+  }
 });
 
 attackOnServer("what a process plants in the temporary directory is nothing the server reads", async (_, directory) => {

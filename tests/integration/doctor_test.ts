@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
-import type { DoctorReport } from "../../src/cli/doctor_report.ts";
+import { MIN_LANDLOCK_ABI } from "../../src/launch/backends/landlock.ts";
+import { landlockVersion } from "../../src/os/children/landlock.ts";
+import type { DoctorReport } from "../../src/cli/doctor/doctor_report.ts";
 import { VERSION } from "../../src/version.ts";
 import { NO_SANDBOX } from "../support/sandbox_host.ts";
 import { runCli, serverCommand } from "../support/test_server.ts";
+import { missingTls, tlsFlags } from "../support/test_tls.ts";
 
 const POLICIES = [
   "read-only",
@@ -70,7 +73,10 @@ Deno.test("doctor --json has every fact in its place, and agrees with its exit s
     "bubblewrap",
     "landlock",
     "fileHelper",
+    "programWatch",
     "policies",
+    "door",
+    "identity",
     "advice",
   ]);
   assert.deepEqual([report.version, report.setting], [VERSION, "auto"]);
@@ -88,7 +94,10 @@ onChangedMachine("doctor finds that bubblewrap enforces every policy where it wo
   assert.match(report.bubblewrap.version ?? "", /^\d+\.\d+\.\d+$/);
   assert.deepEqual(report.fileHelper, { works: true, reason: null });
   assert.deepEqual(report.advice, []);
-  const own = { "all files, no network": "seccomp", "full-access": "none" };
+  const own = {
+    "all files, no network": landlockVersion() >= MIN_LANDLOCK_ABI ? "landlock" : "bubblewrap",
+    "full-access": "none",
+  };
   assert.deepEqual(enforcedBy(report), { ...Object.fromEntries(POLICIES.map((name) => [name, "bubblewrap"])), ...own });
 });
 
@@ -126,7 +135,7 @@ onChangedMachine("doctor says which setting keeps user namespaces from working",
   assert.deepEqual([works, problem, path], [false, "broken", realBubblewrap()]);
   assert.match(version ?? "", /^\d/);
   assert.deepEqual(report.advice, [
-    "Let ordinary users make user namespaces: sysctl -w user.max_user_namespaces=15000.",
+    "Let ordinary users create user namespaces: sysctl -w user.max_user_namespaces=15000.",
   ]);
 });
 
@@ -159,11 +168,70 @@ Deno.test("doctor shows its help, and refuses words it does not know with status
     [["--sandbox", "maybe"], /--sandbox must be auto, bubblewrap, landlock or refuse/],
     [["--json=yes"], /--json takes no value/],
     [["now"], /unexpected argument "now"/],
-    [["--listen", "stdio"], /unknown flag "--listen"/],
+    [["--log", "json"], /unknown flag "--log"/],
+    [["--ws-auth", "maybe"], /--ws-auth must be/],
   ];
   for (const [args, message] of cases) {
     const { code, stdout, stderr } = await runCli(["doctor", ...args]);
     assert.deepEqual([code, stdout], [2, ""], stderr);
     assert.match(stderr, message);
+  }
+});
+
+Deno.test("doctor lists what the door looks like for a set of flags", async () => {
+  const SHUT = {
+    address: true,
+    encryption: true,
+    authentication: true,
+    otherUsers: true,
+    webPages: true,
+    confinedProcesses: true,
+  };
+  const open = { authentication: false, confinedProcesses: false };
+  const cases: [string[], Partial<typeof SHUT>][] = [
+    [[], {}],
+    [["--listen", "stdio"], {}],
+    [["--listen", "unix:/run/x.sock"], { confinedProcesses: false }],
+    [["--listen", "ws://127.0.0.1:9000"], open],
+    [["--insecure-no-auth"], open],
+    [["--listen", "ws://127.0.0.1:9000", "--ws-auth", "url-token"], {}],
+    [["--listen", "ws://127.0.0.1:9000", "--allow-other-users"], { ...open, otherUsers: false }],
+    [["--listen", "ws://0.0.0.0:9000", "--ws-auth", "url-token"], { address: false, encryption: false }],
+    [
+      ["--listen", "ws://0.0.0.0:9000", "--insecure-no-auth"],
+      { ...open, address: false, encryption: false, otherUsers: false },
+    ],
+  ];
+  await Promise.all(cases.map(async ([flags, differences]) => {
+    const { stdout } = await runCli(["doctor", "--json", ...flags]);
+    const { door, advice } = JSON.parse(stdout) as DoctorReport;
+    assert.equal(door.refused, null);
+    const found = Object.fromEntries(door.findings.map(({ name, isShut }) => [name, isShut]));
+    assert.deepEqual(found, { ...SHUT, ...differences }, flags.join(" "));
+    assert.equal(advice.some((text) => text.includes("--ws-auth")), found.authentication === false, flags.join(" "));
+  }));
+});
+
+Deno.test("doctor looks at the certificate, says what would keep the server from starting, and shows no secret", async () => {
+  const directory = await Deno.makeTempDir();
+  try {
+    const tls = ["--listen", "wss://127.0.0.1:0", "--ws-auth", "url-token", ...tlsFlags(directory)];
+    const noTls = await missingTls();
+    const text = await runCli(["doctor", ...tls]);
+    if (noTls === null) assert.match(text.stdout, /^ {2}ok {2}encryption +TLS, certificate valid to .*2126/m);
+    else assert.match(text.stdout, /would not start +TLS needs Deno/);
+    assert.doesNotMatch(text.stdout, /token=/);
+
+    await Deno.chmod(`${directory}/server.key`, 0o644);
+    const refused = await runCli(["doctor", ...tls]);
+    assert.equal(refused.code, 1);
+    assert.match(refused.stdout, /^ {2}NO {2}the server would not start +/m);
+    if (noTls === null) assert.match(refused.stdout, /--tls-key ".*" is open to others \(mode 644\)/);
+    const beyond = await runCli(["doctor", "--json"], { EXEC_SERVER_LISTEN: "ws://0.0.0.0:1" });
+    const { ok, door } = JSON.parse(beyond.stdout) as DoctorReport;
+    assert.deepEqual([beyond.code, ok, door.findings], [1, false, []]);
+    assert.match(door.refused!, /without authentication/);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
   }
 });

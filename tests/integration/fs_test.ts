@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { RpcError } from "../../src/client/mod.ts";
+import { RpcError } from "../../src/client/rpc_client.ts";
 import { RawWebSocket } from "../support/raw_websocket.ts";
 import { TestServer } from "../support/test_server.ts";
 

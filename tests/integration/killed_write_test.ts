@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { toByteString } from "../../src/os/byte_string.ts";
-import { AT_FDCWD, closeFd, O_TMPFILE, O_WRONLY, openAt } from "../../src/os/file_calls.ts";
-import { ConnectionLostError } from "../../src/client/mod.ts";
+import { toByteString } from "../../src/os/files/byte_string.ts";
+import { AT_FDCWD, closeFd, O_TMPFILE, O_WRONLY, openAt } from "../../src/os/files/file_calls.ts";
+import { ConnectionLostError } from "../../src/client/rpc_client.ts";
 import { HELLO_DIGEST } from "../contract/file_system/harness.ts";
 import { openFiles } from "../support/proc.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";

@@ -89,7 +89,28 @@ Deno.test("refused requests carry their trace, whatever they are refused for", a
   assert.deepEqual([process, toolCall], ["p2", "x".repeat(127) + "…"]);
 });
 
-Deno.test("a trace context that is none is ignored, and one that is no object is malformed", async () => {
+Deno.test("refusals of file requests name their paths, as the client has written them", async () => {
+  const { text, lines } = await logOf("debug", async (server) => {
+    const client = await server.connect();
+    const from = "file:///no/such/file%E2%80%AE";
+    await assert.rejects(client.call("fs/readFile", { path: from }));
+    await assert.rejects(client.call("fs/writeFile", { path: "/no/such/\u202efile", dataBase64: "" }));
+    await assert.rejects(client.call("fs/copy", { sourcePath: from, destinationPath: "/no/to", recursive: false }));
+    await client.call("fs/getMetadata", { path: "/" });
+  });
+  const refused = find(lines, { message: "request refused" }).map(({ method, path, from, to }) => ({
+    method,
+    ...(path === undefined ? { from, to } : { path }),
+  }));
+  assert.deepEqual(refused, [
+    { method: "fs/readFile", path: "file:///no/such/file%E2%80%AE" },
+    { method: "fs/writeFile", path: "/no/such/\u202efile" },
+    { method: "fs/copy", from: "file:///no/such/file%E2%80%AE", to: "/no/to" },
+  ], text);
+  assert.ok(!text.includes("\u202e"), text);
+});
+
+Deno.test("an invalid trace context is ignored, and one that is not an object is malformed", async () => {
   const { text, lines } = await logOf("debug", async (server) => {
     using socket = await RawWebSocket.connect(server.url);
     await socket.handshake();

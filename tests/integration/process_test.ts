@@ -1,13 +1,17 @@
-/** What a user is promised about processes, seen from the other end of a real socket. */
+/**
+ * What a user is promised about processes, seen from the other end of a real socket.
+ *
+ * More than 300 lines: one promise after another, each on a server of its own.
+ */
 
 import assert from "node:assert/strict";
-import { Client, type Notification, type NotificationStream, openWebSocket, RpcError } from "../../src/client/mod.ts";
+import { Client, type Notification, type NotificationStream, RpcError } from "../../src/client/rpc_client.ts";
 import type { ProcessExitedNotification } from "../../src/protocol/process.ts";
 import { Gate } from "../support/gate.ts";
 import { processesMarked } from "../support/proc.ts";
 import { RawWebSocket } from "../support/raw_websocket.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
-import { serverCommand, TestServer } from "../support/test_server.ts";
+import { connectChecked, serverCommand, TestServer } from "../support/test_server.ts";
 import { until } from "../support/until.ts";
 
 const PIPES = { type: "pipe", stdin: "closed" } as const;
@@ -88,7 +92,7 @@ function refusal(code: number, message: RegExp) {
 
 // ---------------------------------------------------------------- losing and resuming a connection
 
-Deno.test("a process that is to run behind a network proxy is refused, since there is none", async () => {
+Deno.test("a process that is to run behind a network proxy is refused, because there is no proxy", async () => {
   await using server = await TestServer.start();
   await using client = await server.connect();
   await inScratchDirectory(async (directory) => {
@@ -442,7 +446,7 @@ Deno.test("children get the open-files limit and the umask that the server was s
   const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
   const { value: url } = await reader.read();
   {
-    await using client = await Client.handshake(await openWebSocket(url!.trim()), { clientName: "test" });
+    await using client = await connectChecked(url!.trim());
     const ends = await Promise.all(
       Array.from({ length: 20 }, async (_, index) => {
         const io = index % 2 === 0 ? PIPES : TERMINAL;

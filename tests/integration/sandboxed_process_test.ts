@@ -1,7 +1,7 @@
 /** What a user is promised about sandboxed processes, seen from the other end of a real socket. */
 
 import assert from "node:assert/strict";
-import { type Client, RpcError } from "../../src/client/mod.ts";
+import { type Client, RpcError } from "../../src/client/rpc_client.ts";
 import type { ProcessExitedNotification } from "../../src/protocol/process.ts";
 import { areInstalled } from "../support/installed.ts";
 import { NO_LISTENER, NO_SANDBOX } from "../support/sandbox_host.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { RpcError } from "../../src/client/mod.ts";
+import { RpcError } from "../../src/client/rpc_client.ts";
 import { RawWebSocket } from "../support/raw_websocket.ts";
 import { TestServer } from "../support/test_server.ts";
 
@@ -75,3 +75,37 @@ async function resumeWhenFree(server: TestServer, sessionId: string): Promise<Ra
     }
   }
 }
+
+Deno.test("a client says how long its session waits for it, up to the server's maximum, and is told", async () => {
+  await using server = await TestServer.start({
+    args: ["--detached-session-ttl-ms", "1", "--max-detach-ttl-ms", "60000"],
+  });
+  const asking = { optionalFields: ["detachTtlMs"] };
+  const ttls: unknown[] = [];
+  for (const detachTtlMs of [undefined, 0, 30_000, 90_000]) {
+    using socket = await RawWebSocket.connect(server.url);
+    ttls.push((await socket.handshake({ ...asking, detachTtlMs })).detachTtlMs);
+  }
+  assert.deepEqual(ttls, [1, 0, 30_000, 60_000]);
+
+  const patient = await RawWebSocket.connect(server.url);
+  const hello = await patient.handshake({ detachTtlMs: 60_000 });
+  assert.deepEqual(Object.keys(hello), ["sessionId", "environmentInfo"], "who does not ask is told what it always was");
+  assert.equal(hello.environmentInfo.capabilities.detachTtl, true);
+  patient.drop();
+  // Two that are not as patient end after it.
+  for (let i = 0; i < 2; i++) {
+    const hasty = await server.connect();
+    await hasty.close();
+    await server.logged("sessionExpired", 3 + i);
+  }
+  using back = await RawWebSocket.connect(server.url);
+  assert.equal((await back.handshake({ resumeSessionId: hello.sessionId })).sessionId, hello.sessionId);
+
+  using wrong = await RawWebSocket.connect(server.url);
+  const params = { clientName: "t", detachTtlMs: -1 };
+  await wrong.sendText(JSON.stringify({ id: 1, method: "initialize", params }));
+  const { error } = await wrong.readMessage() as { error: { code: number; message: string } };
+  assert.equal(error.code, -32602);
+  assert.match(error.message, /detachTtlMs: Invalid input: expected a non-negative integer/);
+});

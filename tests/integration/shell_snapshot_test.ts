@@ -1,7 +1,7 @@
 /** What a user is promised about login shells that start from a kept state, seen from the other end of a real socket. */
 
 import assert from "node:assert/strict";
-import type { Client } from "../../src/client/mod.ts";
+import type { Client } from "../../src/client/rpc_client.ts";
 import { FileTree } from "../support/file_tree.ts";
 import { Gate } from "../support/gate.ts";
 import { areInstalled } from "../support/installed.ts";

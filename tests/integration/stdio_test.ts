@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { assertLines } from "../support/answer_check.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { StdioServer } from "../support/stdio_server.ts";
 import { serverCommand } from "../support/test_server.ts";
@@ -13,10 +14,14 @@ async function converse(input: string): Promise<{ code: number; lines: string[] 
     stderr: "null",
   }).spawn();
   const writer = child.stdin.getWriter();
-  await writer.write(new TextEncoder().encode(input));
-  await writer.close();
+  const written = writer.write(new TextEncoder().encode(input)).then(() => writer.close()).catch(() => {
+    // A server that has ended takes no more.
+  });
   const { code, stdout } = await child.output();
-  return { code, lines: new TextDecoder().decode(stdout).split("\n").filter((line) => line !== "") };
+  await written;
+  const text = new TextDecoder().decode(stdout);
+  await assertLines(input, text);
+  return { code, lines: text.split("\n").filter((line) => line !== "") };
 }
 
 Deno.test("stdio answers everything asked before the end of input, and nothing else is on stdout", async () => {
@@ -48,3 +53,15 @@ Deno.test("stdio answers a large read whole, on a line between others", () =>
     assert.deepEqual(Uint8Array.fromBase64(large.dataBase64), content);
     assert.equal(after.size, content.length);
   }));
+
+Deno.test("stdio says why before it ends when a line is too long", async () => {
+  const status = '{"id":1,"method":"environment/status"}';
+  const { lines, code } = await converse(`${status}\n${"x".repeat(64 * 1024 * 1024 + 1)}\n${status}\n`);
+  const [first, last, ...others] = lines.map((line) => JSON.parse(line));
+  assert.equal(first.id, 1);
+  assert.deepEqual(last, {
+    id: -1,
+    error: { code: -32600, message: "line exceeds the limit of 67108864 bytes" },
+  });
+  assert.deepEqual([others, code], [[], 0]);
+});

@@ -1,7 +1,7 @@
 /** Real programs on real terminals, driven over the protocol and compared by what a person would see. */
 
 import assert from "node:assert/strict";
-import type { Client } from "../../src/client/mod.ts";
+import type { Client } from "../../src/client/rpc_client.ts";
 import { areInstalled } from "../support/installed.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import type { TerminalScreen } from "../support/terminal_screen.ts";

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { openWebSocket } from "../../src/client/rpc_client.ts";
 import { OPCODE } from "../../src/transport/websocket_frames.ts";
-import { RawWebSocket } from "../support/raw_websocket.ts";
+import { checked } from "../support/answer_check.ts";
+import { clientFrame, RawWebSocket } from "../support/raw_websocket.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const MIB = 1024 * 1024;
@@ -11,6 +13,15 @@ const ready = { status: "ready" };
 function padded(id: number, bytes: number): Uint8Array<ArrayBuffer> {
   const head = `{"id":${id},"method":"environment/status","pad":"`;
   return new TextEncoder().encode(head + "x".repeat(bytes - head.length - 2) + '"}');
+}
+
+/** Code and reason of the next frame, which must be a close frame and the last. */
+async function closeFrame(socket: RawWebSocket): Promise<[number, string]> {
+  const frame = await socket.readFrame();
+  assert.equal(frame?.opcode, OPCODE.close);
+  assert.equal(await socket.readFrame(), null);
+  const { payload } = frame!;
+  return [(payload[0]! << 8) | payload[1]!, new TextDecoder().decode(payload.subarray(2))];
 }
 
 Deno.test("a frame of 15 MiB is served and one of 17 MiB ends its connection, and no other", async () => {
@@ -24,7 +35,7 @@ Deno.test("a frame of 15 MiB is served and one of 17 MiB ends its connection, an
   await socket.sendFrame(OPCODE.text, padded(2, 17 * MIB)).catch(
     () => {/* The server may close before all is sent. */},
   );
-  assert.equal(await socket.readMessage(), null);
+  assert.deepEqual(await closeFrame(socket), [1009, "frame of 17825792 bytes exceeds the limit of 16777216"]);
   await bystander.sendText(status(3));
   assert.deepEqual(await bystander.readMessage(), { id: 3, result: ready });
 });
@@ -40,7 +51,8 @@ Deno.test("60 MiB in fragments are one message, 70 MiB end the connection", asyn
       const isFinal = at + 8 * MIB >= total;
       await socket.sendFrame(opcode, message.subarray(at, at + 8 * MIB), { isFinal }).catch(() => {/* as above */});
     }
-    assert.deepEqual(await socket.readMessage(), isAccepted ? { id: 1, result: ready } : null);
+    if (isAccepted) assert.deepEqual(await socket.readMessage(), { id: 1, result: ready });
+    else assert.deepEqual(await closeFrame(socket), [1009, "message exceeds the limit of 67108864 bytes"]);
   }
 });
 
@@ -71,7 +83,51 @@ Deno.test("text and binary frames are equivalent, and invalid UTF-8 is a violati
   const answer = await socket.readMessage();
   assert.deepEqual([answer.id, answer.error.code], [-1, -32600]);
   await socket.sendFrame(OPCODE.text, Uint8Array.of(0x22, 0xff, 0x22));
-  assert.equal(await socket.readMessage(), null);
+  assert.deepEqual(await closeFrame(socket), [1007, "text frame is not valid UTF-8"]);
+});
+
+Deno.test("a library that sends too much is told so, though it has not finished sending", async () => {
+  await using server = await TestServer.start();
+  // The runtime's own websocket.
+  const channel = await checked(await openWebSocket(server.url));
+  const closed = new Promise<string>((resolve) => channel.onClose = resolve);
+  channel.send("x".repeat(100 * MIB));
+  assert.equal(await closed, "frame of 104857600 bytes exceeds the limit of 16777216 (close code 1009)");
+});
+
+Deno.test("what is asked in the same packet as a close frame is answered before that is echoed", async () => {
+  await using server = await TestServer.start();
+  const file = await Deno.makeTempFile();
+  await Deno.writeTextFile(file, "content");
+  for (let round = 0; round < 20; round++) {
+    using socket = await RawWebSocket.connect(server.url);
+    const { sessionId } = await socket.handshake();
+    const start = { processId: "p", argv: ["cat"], cwd: "/", env: {}, tty: false, pipeStdin: true, arg0: null };
+    const asked = [
+      status(1),
+      JSON.stringify({ id: 2, method: "fs/readFile", params: { path: file } }),
+      JSON.stringify({ id: 3, method: "process/start", params: start }),
+      JSON.stringify({ id: 4, method: "process/wait", params: { processId: "p" } }),
+    ].map((text) => clientFrame(OPCODE.text, new TextEncoder().encode(text)));
+    const goodbye = clientFrame(OPCODE.close, Uint8Array.of(0x03, 0xe8));
+    await socket.write(Uint8Array.from([...asked, goodbye].flatMap((frame) => [...frame])));
+    const answers = new Map<unknown, unknown>();
+    let frame = await socket.readFrame();
+    for (; frame?.opcode === OPCODE.text; frame = await socket.readFrame()) {
+      const { id, result } = JSON.parse(new TextDecoder().decode(frame.payload));
+      answers.set(id, result);
+    }
+    assert.deepEqual([frame?.opcode, [...frame!.payload]], [OPCODE.close, [0x03, 0xe8]]);
+    assert.deepEqual(answers.get(1), ready);
+    assert.deepEqual(answers.get(2), { dataBase64: btoa("content") });
+    assert.equal((answers.get(3) as { processId: string }).processId, "p");
+    assert.equal(answers.has(4), false, "nobody waits for long polls");
+    using next = await RawWebSocket.connect(server.url);
+    await next.handshake({ resumeSessionId: sessionId });
+    await next.sendText(JSON.stringify({ id: 1, method: "process/terminate", params: { processId: "p" } }));
+    assert.deepEqual(await next.readMessage(), { id: 1, result: { running: true } });
+  }
+  await Deno.remove(file);
 });
 
 Deno.test("violations are explained with id -1, then the connection ends", async () => {
@@ -89,7 +145,7 @@ Deno.test("violations are explained with id -1, then the connection ends", async
     await socket.sendText(status(1));
     const answer = await socket.readMessage();
     assert.deepEqual([answer.id, answer.error.code], [-1, -32600], text);
-    assert.equal(await socket.readMessage(), null, text);
+    assert.deepEqual(await closeFrame(socket), [1008, answer.error.message], text);
   }
 });
 
@@ -145,7 +201,7 @@ Deno.test("a unix socket serves the same protocol, only for its owner, and repla
   assert.equal(Deno.statSync(path).mode! & 0o777, 0o600);
   using socket = await RawWebSocket.connect(url);
   await socket.handshake();
-  await assert.rejects(TestServer.start({ listen: url }), /in use/i);
+  await assert.rejects(TestServer.start({ listen: url }), /another program listens there/);
   first.kill("SIGKILL");
   await first.status;
   assert.ok(Deno.lstatSync(path).isSocket, "killed servers leave the file behind");
@@ -153,11 +209,20 @@ Deno.test("a unix socket serves the same protocol, only for its owner, and repla
   using again = await RawWebSocket.connect(second.url);
   await again.handshake();
   await Deno.writeTextFile(`${directory}/file`, "precious");
-  await assert.rejects(TestServer.start({ listen: `unix:${directory}/file` }), /in use/i);
+  await assert.rejects(TestServer.start({ listen: `unix:${directory}/file` }), /a file of that name/);
   assert.equal(await Deno.readTextFile(`${directory}/file`), "precious");
   second.kill("SIGTERM");
   await second.status;
   assert.throws(() => Deno.lstatSync(path), Deno.errors.NotFound);
   await first[Symbol.asyncDispose]();
   await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("a session that its client ends is closed with 1000, behind the answer", async () => {
+  await using server = await TestServer.start();
+  using socket = await RawWebSocket.connect(server.url);
+  await socket.handshake();
+  await socket.sendText(JSON.stringify({ id: 1, method: "session/end" }));
+  assert.deepEqual(await socket.readMessage(), { id: 1, result: {} });
+  assert.deepEqual(await closeFrame(socket), [1000, "session has ended"]);
 });

@@ -1,6 +1,6 @@
 /**
  * Many sessions that end at once, as after the loss of a network: nothing is left, and others are answered meanwhile.
- * How long those wait is printed; `tests/process/hunt_pacing_test.ts` shows, without a clock, why it is not long.
+ * How long those wait is printed; `tests/process/posix/search_pacing_test.ts` shows, without a clock, why it is not long.
  */
 
 import { childrenOf } from "../support/proc.ts";

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import type { Client } from "../../src/client/mod.ts";
+import type { Client } from "../../src/client/rpc_client.ts";
 import type { ProcessIoField } from "../../src/protocol/process.ts";
 import { areInstalled } from "../support/installed.ts";
 import { childrenOf } from "../support/proc.ts";

@@ -7,7 +7,7 @@
  */
 
 import assert from "node:assert/strict";
-import type { Notification } from "../../src/client/mod.ts";
+import type { Notification } from "../../src/client/rpc_client.ts";
 import type { OutputStreamName, ProcessReadResult } from "../../src/protocol/process.ts";
 import { concatBytes } from "../../src/bytes.ts";
 

@@ -4,7 +4,13 @@
  */
 
 import assert from "node:assert/strict";
-import { type Client, ConnectionLostError, type MethodName, type MethodTypes, RpcError } from "../../src/client/mod.ts";
+import {
+  type Client,
+  ConnectionLostError,
+  type MethodName,
+  type MethodTypes,
+  RpcError,
+} from "../../src/client/rpc_client.ts";
 import { CuttableConnection } from "../support/cuttable_connection.ts";
 import type { Random } from "../support/random.ts";
 import { ProcessLedger, type ProcessNotification } from "./process_ledger.ts";
@@ -86,12 +92,18 @@ export class SoakSession {
     }
   }
 
-  /** Ends the connection for good. Every process must have closed by now. */
+  /** Ends the session, so that the server keeps nothing of it. Every process must have closed by now. */
   async end(): Promise<void> {
     const { processes } = await this.call("process/list", null);
     assert.deepEqual(processes.filter(({ closed }) => !closed), []);
     this.#isEnding = true;
     const client = await this.#connected;
+    try {
+      await client.call("session/end", null);
+    } catch (error) {
+      // Cut just now: the session expires by itself.
+      if (!(error instanceof ConnectionLostError)) throw error;
+    }
     await client.close();
   }
 

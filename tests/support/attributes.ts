@@ -1,10 +1,10 @@
 /** Extended attributes and access control lists of files, which Deno's own API does not have. */
 
 import assert from "node:assert/strict";
-import { type ByteString, toByteString } from "../../src/os/byte_string.ts";
+import { type ByteString, toByteString } from "../../src/os/files/byte_string.ts";
 import { EOPNOTSUPP } from "../../src/os/errno.ts";
-import { attributeNames, readAttribute, writeAttribute } from "../../src/os/extended_attributes.ts";
-import { AT_FDCWD, closeFd, O_RDONLY, openAt } from "../../src/os/file_calls.ts";
+import { attributeNames, readAttribute, writeAttribute } from "../../src/os/files/extended_attributes.ts";
+import { AT_FDCWD, closeFd, O_RDONLY, openAt } from "../../src/os/files/file_calls.ts";
 
 type Attributes = Record<string, Uint8Array<ArrayBuffer>>;
 

@@ -4,6 +4,8 @@
  * A child has pipes like a real one: what it prints waits there while reading is paused, and its input waits until it is
  * read. The backend's side of the contract is kept strictly (nothing is reported from inside a call, nothing after the
  * end), and the other side's mistakes throw.
+ *
+ * More than 300 lines: a child that does all that a real one does, and its backend.
  */
 
 import { type Clock, systemClock } from "../../src/clock.ts";
@@ -42,12 +44,12 @@ export class FakeBackend implements ProcessBackend {
     this.#clock = clock;
   }
 
-  async spawn(request: SpawnRequest, observer: ProcessObserver): Promise<SpawnedProcess> {
+  async spawn(request: SpawnRequest): Promise<SpawnedProcess> {
     if (this.holdsSpawns) await new Promise<void>((resolve) => this.#heldSpawns.push(resolve));
     const failure = this.nextFailure;
     this.nextFailure = null;
     if (failure !== null) throw failure;
-    const child = new FakeChild(100 + this.children.length, request, observer, this.networkDenials);
+    const child = new FakeChild(100 + this.children.length, request, this.networkDenials);
     this.children.push(child);
     return child;
   }
@@ -71,6 +73,10 @@ export class FakeBackend implements ProcessBackend {
     return { endedCount: running.length - survivors.length, survivors };
   }
 
+  usage(processes: readonly SpawnedProcess[]): Promise<null[]> {
+    return Promise.resolve(processes.map(() => null));
+  }
+
   close(): Promise<EndReport> {
     return this.endTrees(this.children, { graceMs: 0 });
   }
@@ -89,9 +95,14 @@ export class FakeChild implements SpawnedProcess {
   readonly pid: number;
   readonly networkDenials: readonly NetworkDenial[] | null;
   readonly request: SpawnRequest;
-  readonly #observer: ProcessObserver;
+  /** Null before it is begun. */
+  #observer: ProcessObserver | null = null;
+  /** Of a child that has exited, until that is reported. */
+  #status: ExitStatus | null = null;
   /** All signals sent to the group, in order. */
   readonly signals: number[] = [];
+  /** All signals sent to the group that has the terminal. */
+  readonly foregroundSignals: number[] = [];
   readonly sizes: { rows: number; cols: number }[] = [];
   ignoresTerm = false;
   /** Not even SIGKILL ends it, as with a child stuck in the kernel. */
@@ -106,6 +117,7 @@ export class FakeChild implements SpawnedProcess {
   #printed: [OutputStream, Uint8Array<ArrayBuffer>][] = [];
   isOutputClosed = false;
   #hasOutputEnded = false;
+  #outputFailure: string | null = null;
   #input: { bytes: Uint8Array; settle: (outcome: StdinOutcome) => void }[] = [];
   #isInputClosed = false;
   #queuedInputBytes = 0;
@@ -114,13 +126,11 @@ export class FakeChild implements SpawnedProcess {
   constructor(
     pid: number,
     request: SpawnRequest,
-    observer: ProcessObserver,
     networkDenials: readonly NetworkDenial[] | null = null,
   ) {
     this.networkDenials = networkDenials;
     this.pid = pid;
     this.request = request;
-    this.#observer = observer;
   }
 
   // ---- what the test makes the child do
@@ -148,6 +158,12 @@ export class FakeChild implements SpawnedProcess {
   closeOutput(): void {
     this.isOutputClosed = true;
     this.#deliver();
+  }
+
+  /** Its output cannot be read any more. */
+  breakOutput(failure: string): void {
+    this.#outputFailure = failure;
+    this.closeOutput();
   }
 
   /** What the child has read so far. */
@@ -180,6 +196,13 @@ export class FakeChild implements SpawnedProcess {
   }
 
   // ---- the backend's side
+
+  begin(observer: ProcessObserver): void {
+    this.#checkUsable();
+    if (this.#observer !== null) throw new Error("child begun twice");
+    this.#observer = observer;
+    queueMicrotask(() => this.#deliver());
+  }
 
   pauseOutput(): void {
     this.#checkUsable();
@@ -231,6 +254,12 @@ export class FakeChild implements SpawnedProcess {
     return true;
   }
 
+  signalForeground(signal: number): boolean {
+    this.#checkUsable();
+    this.foregroundSignals.push(signal);
+    return true;
+  }
+
   dispose(): void {
     this.isDisposed = true;
     this.closeOwnInput();
@@ -244,19 +273,29 @@ export class FakeChild implements SpawnedProcess {
     if (this.hasExited || this.isDisposed) return;
     this.hasExited = true;
     this.closeOwnInput();
-    this.#observer.exited(status);
+    this.#status = status;
+    this.#reportExit();
     if (!this.isOutputHeldOpen) this.closeOutput();
   }
 
+  #reportExit(): void {
+    if (this.#status === null || this.#observer === null || this.isDisposed) return;
+    const status = this.#status;
+    this.#status = null;
+    this.#observer.exited(status);
+  }
+
   #deliver(): void {
+    if (this.#observer === null) return;
     while (!this.isPaused && !this.isDisposed) {
       const next = this.#printed.shift();
       if (next === undefined) break;
       this.#observer.output(...next);
     }
+    this.#reportExit();
     if (this.isPaused || this.isDisposed || !this.isOutputClosed || this.#hasOutputEnded) return;
     this.#hasOutputEnded = true;
-    this.#observer.outputEnded();
+    this.#observer.outputEnded(this.#outputFailure);
   }
 
   #checkUsable(): void {

@@ -1,8 +1,12 @@
 /** Programs of `tests/fixtures`, run as processes of their own: for what must not happen to the tests' own process. */
 
+/** They look into `/proc`, which Deno opens to nothing less than all. The others have the server's permissions. */
+const NEED_ALL_PERMISSIONS = ["guard_scenario", "killed_server_scenario", "spawn_many"];
+
 export function fixtureCommand(name: string, args: readonly string[] = []): string[] {
   const path = new URL(`../fixtures/${name}.ts`, import.meta.url).pathname;
-  return [Deno.execPath(), "run", "--quiet", "--no-check", "--allow-all", path, ...args];
+  const permissions = NEED_ALL_PERMISSIONS.includes(name) ? "--allow-all" : "-P=serve";
+  return [Deno.execPath(), "run", "--quiet", "--no-check", permissions, path, ...args];
 }
 
 /** Runs a command line to its end and returns its output. Throws if it fails. */

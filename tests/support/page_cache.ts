@@ -1,10 +1,10 @@
 /** Files in memory and out of it. */
 
 import assert from "node:assert/strict";
-import { closeFd } from "../../src/os/file_calls.ts";
+import { closeFd } from "../../src/os/files/file_calls.ts";
 import { openRegular } from "../../src/fs/content.ts";
-import { toByteString } from "../../src/os/byte_string.ts";
-import { ReadTarget } from "../../src/os/file_content.ts";
+import { toByteString } from "../../src/os/files/byte_string.ts";
+import { ReadTarget } from "../../src/os/files/file_content.ts";
 import { allocate } from "../../src/os/libc.ts";
 
 /** Writes a file to the device and out of memory, where the filesystem can do that. */

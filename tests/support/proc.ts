@@ -52,6 +52,11 @@ export function openFiles(pid: number): string[] {
   });
 }
 
+/** What this process has open below a directory, whichever test opened it: paths. */
+export function openBelow(directory: string): string[] {
+  return openFiles(Deno.pid).filter((path) => path.startsWith(directory));
+}
+
 /** Resident memory of a process. */
 export function residentMb(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(Deno.readTextFileSync(`/proc/${pid}/status`))![1]) / 1024;

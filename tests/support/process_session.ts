@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { DomainError } from "../../src/errors.ts";
 import { silentLogger } from "../../src/log.ts";
-import type { ProcessEvent, ProcessEventSink } from "../../src/process/events.ts";
-import { ProcessManager, type ProcessManagerOptions, type StartOptions } from "../../src/process/manager.ts";
-import type { ReadOptions } from "../../src/process/managed_process.ts";
+import type { ProcessEvent, ProcessEventSink } from "../../src/process/session/events.ts";
+import { ProcessManager, type ProcessManagerOptions, type StartOptions } from "../../src/process/session/manager.ts";
+import type { ReadOptions } from "../../src/process/session/managed_process.ts";
 import { FakeBackend, type FakeChild } from "./fake_backend.ts";
 import { ManualClock } from "./manual_clock.ts";
 
@@ -33,6 +33,8 @@ export class RecordingSink implements ProcessEventSink {
           return `${event.processId} started`;
         case "failed":
           return `${event.processId} failed ${event.message}`;
+        case "resized":
+          return `${event.processId} resized ${event.size.rows}x${event.size.cols}`;
       }
     });
   }
@@ -72,13 +74,13 @@ export class ProcessSession {
   /** Starts a process whose answer has been sent, and returns its child. */
   async start(fields: Parameters<typeof startOptions>[0] = {}): Promise<FakeChild> {
     const started = await this.manager.start(startOptions(fields));
-    started.release();
+    started.begin();
     return this.backend.last;
   }
 
   /** Reads what is there now. */
   async read(processId = "p", fields: Partial<ReadOptions> = {}) {
-    return await this.manager.read(processId, { afterSeq: 0, maxBytes: null, waitMs: 0, ...fields });
+    return await this.manager.get(processId).read({ afterSeq: 0, maxBytes: null, waitMs: 0, ...fields });
   }
 }
 

@@ -1,4 +1,13 @@
-/** A websocket client that shows everything: status line, single frames, abrupt ends. Sends what it is told, legal or not. */
+/**
+ * A websocket client that shows everything: status line, single frames, abrupt ends. Sends what it is told, legal or not.
+ * What is sent and answered is checked as in `answer_check.ts`.
+ */
+
+import { concatBytes } from "../../src/bytes.ts";
+import type { MethodTypes } from "../../src/protocol/method_types.ts";
+import { OPCODE } from "../../src/transport/websocket_frames.ts";
+import { AnswerCheck, loadPromises } from "./answer_check.ts";
+import { connectTls } from "./test_tls.ts";
 
 export interface RawFrame {
   readonly isFinal: boolean;
@@ -11,14 +20,28 @@ export class RawWebSocket implements Disposable {
   #storage = new Uint8Array(64 * 1024);
   #start = 0;
   #end = 0;
+  /** Null: the server is not ours, and answers as it likes. */
+  readonly #check: AnswerCheck | null;
+  /** Of a message whose last frame is not sent yet. */
+  #sentParts: Uint8Array[] = [];
 
-  private constructor(conn: Deno.Conn) {
+  private constructor(conn: Deno.Conn, check: AnswerCheck | null) {
     this.#conn = conn;
+    this.#check = check;
   }
 
   /** Connects and upgrades; throws when the server refuses. */
   static async connect(url: string, headers: Record<string, string> = {}): Promise<RawWebSocket> {
-    const socket = new RawWebSocket(await dial(url));
+    return await RawWebSocket.#open(url, headers, new AnswerCheck(await loadPromises()));
+  }
+
+  /** The same to a server of another program or version, whose answers are not as our own method table says. */
+  static connectToForeign(url: string, headers: Record<string, string> = {}): Promise<RawWebSocket> {
+    return RawWebSocket.#open(url, headers, null);
+  }
+
+  static async #open(url: string, headers: Record<string, string>, check: AnswerCheck | null): Promise<RawWebSocket> {
+    const socket = new RawWebSocket(await dial(url), check);
     const fields = {
       Host: "127.0.0.1",
       Connection: "Upgrade",
@@ -28,7 +51,8 @@ export class RawWebSocket implements Disposable {
       ...headers,
     };
     const head = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`).join("");
-    await socket.write(new TextEncoder().encode(`GET / HTTP/1.1\r\n${head}\r\n`));
+    const target = url.startsWith("unix:") ? "/" : new URL(url).pathname + new URL(url).search;
+    await socket.write(new TextEncoder().encode(`GET ${target} HTTP/1.1\r\n${head}\r\n`));
     const answer = await socket.#readHead();
     if (!answer.startsWith("HTTP/1.1 101 ")) {
       socket.drop();
@@ -42,15 +66,38 @@ export class RawWebSocket implements Disposable {
   }
 
   async sendText(text: string): Promise<void> {
-    await this.write(clientFrame(0x1, new TextEncoder().encode(text)));
+    await this.sendFrame(OPCODE.text, new TextEncoder().encode(text));
   }
 
   async sendFrame(opcode: number, payload: Uint8Array, options: FrameOptions = {}): Promise<void> {
+    if (opcode === OPCODE.text || opcode === OPCODE.binary) this.#sentParts = [];
+    if (opcode <= OPCODE.binary) this.#sentParts.push(payload);
+    if (opcode <= OPCODE.binary && options.isFinal !== false) {
+      this.#check?.sent(new TextDecoder().decode(concatBytes(this.#sentParts.splice(0))));
+    }
     await this.write(clientFrame(opcode, payload, options));
   }
 
   /** The next frame, or null when the server has closed the connection. */
   async readFrame(): Promise<RawFrame | null> {
+    const frame = await this.#nextFrame();
+    if (frame?.opcode === OPCODE.text && frame.isFinal) {
+      const message = parsedMessage(frame.payload);
+      if (message !== null) this.#check?.received(message);
+    }
+    return frame;
+  }
+
+  async #nextFrame(): Promise<RawFrame | null> {
+    const head = await this.readFrameHead();
+    if (head === null || !await this.#fill(head.length)) return null;
+    const payload = this.#buffer.slice(0, head.length);
+    this.#consume(head.length);
+    return { isFinal: head.isFinal, opcode: head.opcode, payload };
+  }
+
+  /** The next frame without its payload, which is to be skipped then. */
+  async readFrameHead(): Promise<{ isFinal: boolean; opcode: number; length: number } | null> {
     if (!await this.#fill(2)) return null;
     let length = this.#buffer[1]! & 0x7f;
     let header = 2;
@@ -61,20 +108,35 @@ export class RawWebSocket implements Disposable {
       if (!await this.#fill(header = 10)) return null;
       length = Number(new DataView(this.#storage.buffer, this.#start).getBigUint64(2));
     }
-    if (!await this.#fill(header + length)) return null;
     const first = this.#buffer[0]!;
-    const payload = this.#buffer.slice(header, header + length);
-    this.#consume(header + length);
-    return { isFinal: (first & 0x80) !== 0, opcode: first & 0x0f, payload };
+    this.#consume(header);
+    return { isFinal: (first & 0x80) !== 0, opcode: first & 0x0f, length };
+  }
+
+  /** Passes over a payload without keeping more than its first bytes, which are returned. */
+  async skipPayload(length: number, keptBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+    const kept = Math.min(length, keptBytes);
+    if (!await this.#fill(kept)) throw new Error("connection closed");
+    const start = this.#buffer.slice(0, kept);
+    for (let left = length; left > 0;) {
+      if (!await this.#fill(1)) throw new Error("connection closed");
+      const count = Math.min(left, this.#buffer.length);
+      this.#consume(count);
+      left -= count;
+    }
+    return start;
   }
 
   /** The next message, skipping pings and pongs, or null at the end. */
   // deno-lint-ignore no-explicit-any
   async readMessage(): Promise<any> {
     for (;;) {
-      const frame = await this.readFrame();
-      if (frame === null || frame.opcode === 0x8) return null;
-      if (frame.opcode === 0x1) return JSON.parse(new TextDecoder().decode(frame.payload));
+      const frame = await this.#nextFrame();
+      if (frame === null || frame.opcode === OPCODE.close) return null;
+      if (frame.opcode !== OPCODE.text) continue;
+      const message = JSON.parse(new TextDecoder().decode(frame.payload));
+      this.#check?.received(message);
+      return message;
     }
   }
 
@@ -88,7 +150,7 @@ export class RawWebSocket implements Disposable {
     }
   }
 
-  async handshake(params: Record<string, unknown> = {}): Promise<{ sessionId: string }> {
+  async handshake(params: Record<string, unknown> = {}): Promise<MethodTypes["initialize"]["result"]> {
     await this.sendText(JSON.stringify({ id: 0, method: "initialize", params: { clientName: "raw", ...params } }));
     const answer = await this.readUntil((message) => message.id === 0);
     if (answer.error) throw Object.assign(new Error(answer.error.message), answer.error);
@@ -173,8 +235,20 @@ export function clientFrame(opcode: number, payload: Uint8Array, options: FrameO
   return frame;
 }
 
+/** Null when it is none of our protocol's: some peers of this class speak another one, and their tests look at it. */
+// deno-lint-ignore no-explicit-any
+function parsedMessage(payload: Uint8Array): any {
+  try {
+    const message = JSON.parse(new TextDecoder().decode(payload));
+    return typeof message === "object" ? message : null;
+  } catch {
+    return null;
+  }
+}
+
 async function dial(url: string): Promise<Deno.Conn> {
   if (url.startsWith("unix:")) return await Deno.connect({ transport: "unix", path: url.slice("unix:".length) });
-  const { hostname, port } = new URL(url);
+  const { protocol, hostname, port } = new URL(url);
+  if (protocol === "wss:") return await connectTls(Number(port));
   return await Deno.connect({ hostname: hostname.replace(/^\[|\]$/g, ""), port: Number(port) });
 }

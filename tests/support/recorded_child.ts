@@ -40,8 +40,15 @@ export class RecordedChild implements ProcessObserver {
   }
 
   static async start(backend: ProcessBackend, request: SpawnRequest): Promise<RecordedChild> {
+    const child = await RecordedChild.spawn(backend, request);
+    child.process.begin(child);
+    return child;
+  }
+
+  /** Nothing is heard of it before `process.begin`. */
+  static async spawn(backend: ProcessBackend, request: SpawnRequest): Promise<RecordedChild> {
     const child = new RecordedChild();
-    child.#process = await backend.spawn(request, child);
+    child.#process = await backend.spawn(request);
     return child;
   }
 

@@ -1,11 +1,11 @@
 /** A backend and a sandbox service on this machine, and a small tree of files to be confined to. */
 
 import { SandboxService } from "../../src/launch/sandbox_service.ts";
-import type { SandboxSetting } from "../../src/launch/sandbox_probe.ts";
+import type { SandboxSetting } from "../../src/launch/backends/sandbox_probe.ts";
 import { silentLogger } from "../../src/log.ts";
 import type { Confinement, SpawnRequest } from "../../src/process/backend.ts";
-import { PosixBackend } from "../../src/process/posix_backend.ts";
-import { runPlan } from "../../src/process/run_plan.ts";
+import { PosixBackend } from "../../src/process/posix/posix_backend.ts";
+import { runPlan, runProgram } from "../../src/process/posix/run_plan.ts";
 import { type Sandbox, SandboxParam } from "../../src/protocol/sandbox.ts";
 import { TEST_ENV } from "./recorded_child.ts";
 
@@ -32,10 +32,15 @@ function hasListeners(): boolean {
   return major > 5 || (major === 5 && minor >= 19);
 }
 
+/** The name of a test that needs a real sandbox: where there is none, it says that it is skipped and why. */
+export function namedIfSkipped(name: string): string {
+  return NO_SANDBOX === null ? name : `${name} (SKIPPED: ${NO_SANDBOX})`;
+}
+
 /** A test that needs a real sandbox: without one, skipped under a name that says so. */
 export function sandboxTest(name: string, fn: (host: SandboxHost) => Promise<void>): void {
   Deno.test({
-    name: NO_SANDBOX === null ? name : `${name} (SKIPPED: ${NO_SANDBOX})`,
+    name: namedIfSkipped(name),
     ignore: NO_SANDBOX !== null,
     async fn() {
       await using host = await SandboxHost.open();
@@ -67,6 +72,7 @@ export class SandboxHost implements AsyncDisposable {
       serverEnv: TEST_ENV,
       log: silentLogger(),
       launch: (plan) => runPlan(this.backend, plan),
+      run: (program, args) => runProgram(this.backend, program, args),
     });
   }
 

@@ -1,15 +1,17 @@
 /** Confined file systems on this machine, with real helpers. */
 
+import { invalidRequest } from "../../src/errors.ts";
 import { type Clock, systemClock } from "../../src/clock.ts";
-import { createDirectFileSystem } from "../../src/fs/direct.ts";
+import { ConfinedReader } from "../../src/fs/confined/confined_reader.ts";
 import type { FileSystem } from "../../src/fs/file_system.ts";
-import { HelperPool, type HelperPoolOptions } from "../../src/fs/helper_pool.ts";
-import { SandboxedFileSystem } from "../../src/fs/sandboxed.ts";
-import type { FilePolicy } from "../../src/launch/policy.ts";
-import type { SandboxSetting } from "../../src/launch/sandbox_probe.ts";
+import { HelperPool, type HelperPoolOptions } from "../../src/fs/confined/helper_pool.ts";
+import { createIoContext } from "../../src/fs/io_context.ts";
+import { SandboxedFileSystem } from "../../src/fs/confined/sandboxed.ts";
+import type { FilePolicy } from "../../src/launch/policy/policy.ts";
+import type { SandboxSetting } from "../../src/launch/backends/sandbox_probe.ts";
 import { silentLogger } from "../../src/log.ts";
-import { createHelperStarter } from "../../src/server/helper_processes.ts";
-import { helperProgram } from "../../src/server/helper_program.ts";
+import { createHelperStarter } from "../../src/fs/confined/helper_processes.ts";
+import { helperProgram } from "../../src/fs/confined/helper_program.ts";
 import { SandboxHost } from "./sandbox_host.ts";
 
 export interface SandboxedFilesOptions
@@ -18,16 +20,38 @@ export interface SandboxedFilesOptions
   readonly setting?: SandboxSetting;
 }
 
+/** Leaves everything to a helper. */
+class NoReader extends ConfinedReader {
+  override readFile = refuse;
+  override getMetadata = refuse;
+  override openToRead = refuse;
+}
+
+function refuse(): Promise<never> {
+  return Promise.reject(invalidRequest("left to a helper"));
+}
+
+/** Must not be asked at all. */
+class UnwantedReader extends ConfinedReader {
+  override readFile = complain;
+  override getMetadata = complain;
+  override openToRead = complain;
+}
+
+function complain(): Promise<never> {
+  return Promise.reject(new Error("the server has read by itself what is for a helper to read"));
+}
+
 export class SandboxedFiles implements AsyncDisposable {
   readonly host: SandboxHost;
   readonly pool: HelperPool;
-  readonly #direct = createDirectFileSystem();
+  readonly #reader = new ConfinedReader(createIoContext());
   readonly #program = helperProgram(Deno.env.toObject());
 
   private constructor(host: SandboxHost, { clock = systemClock, ...limits }: SandboxedFilesOptions) {
     this.host = host;
     const { backend, service } = host;
-    const start = createHelperStarter({ backend, service, program: this.#program, log: silentLogger() });
+    const start = createHelperStarter({ backend, service, program: () => this.#program, log: silentLogger() });
     this.pool = new HelperPool({ start, clock, ...limits });
   }
 
@@ -43,10 +67,23 @@ export class SandboxedFiles implements AsyncDisposable {
   }
 
   /** Files under a policy like `read /, write ws`. */
-  async under(text: string, owner: object = this): Promise<FileSystem> {
+  under(text: string, owner: object = this): Promise<FileSystem> {
+    return this.#under(text, owner, this.#reader);
+  }
+
+  /** The same, but nothing is read without a helper. */
+  byHelper(text: string, owner: object = this): Promise<FileSystem> {
+    return this.#under(text, owner, new NoReader(createIoContext()));
+  }
+
+  /** For policies under which the server must not read by itself: a failure if it tries. */
+  underHelpersOnly(text: string, owner: object = this): Promise<FileSystem> {
+    return this.#under(text, owner, new UnwantedReader(createIoContext()));
+  }
+
+  async #under(text: string, owner: object, reader: ConfinedReader): Promise<FileSystem> {
     const renew = () => this.policy(text);
-    const { pool } = this;
-    return new SandboxedFileSystem({ pool, owner, policy: await renew(), renew, direct: this.#direct });
+    return new SandboxedFileSystem({ pool: this.pool, owner, policy: await renew(), renew, reader });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import { DomainError, type ErrorKind } from "../../src/errors.ts";
-import { openFiles } from "./proc.ts";
 
 /** Runs the test in a fresh directory, named by its canonical path, and removes it afterwards. */
 export async function inScratchDirectory(test: (directory: string) => Promise<void> | void): Promise<void> {
@@ -32,9 +31,4 @@ export async function makeFifo(path: string): Promise<void> {
 
 export function modeOf(path: string): number {
   return (Deno.statSync(path).mode ?? 0) & 0o7777;
-}
-
-/** What this process has open below a directory, whichever test opened it: paths. */
-export function openBelow(directory: string): string[] {
-  return openFiles(Deno.pid).filter((path) => path.startsWith(directory));
 }

@@ -1,7 +1,8 @@
 /** A real server that speaks over its standard input and output, and the client at the other end of them. */
 
-import { type Channel, Client } from "../../src/client/mod.ts";
-import { serverCommand } from "./test_server.ts";
+import { type Channel, Client } from "../../src/client/rpc_client.ts";
+import { checked } from "./answer_check.ts";
+import { serverCommand, type TestServerOptions, withoutPermissions } from "./test_server.ts";
 
 export class StdioServer implements AsyncDisposable {
   readonly client: Client;
@@ -14,15 +15,21 @@ export class StdioServer implements AsyncDisposable {
     this.client = client;
   }
 
-  static async start(args: readonly string[] = []): Promise<StdioServer> {
+  static async start(
+    args: readonly string[] = [],
+    options: Pick<TestServerOptions, "withoutPermissions"> = {},
+  ): Promise<StdioServer> {
     const command = serverCommand();
+    const words = options.withoutPermissions === undefined
+      ? command.args
+      : withoutPermissions(options.withoutPermissions, command.args);
     const child = new Deno.Command(command.program, {
-      args: [...command.args, "--listen", "stdio", "--log-level", "error", ...args],
+      args: [...words, "--listen", "stdio", "--log-level", "error", ...args],
       stdin: "piped",
       stdout: "piped",
       stderr: "inherit",
     }).spawn();
-    return new StdioServer(child, await Client.handshake(lineChannel(child), { clientName: "test" }));
+    return new StdioServer(child, await Client.handshake(await checked(lineChannel(child)), { clientName: "test" }));
   }
 
   /** Its exit status, once it has ended. */

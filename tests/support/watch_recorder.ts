@@ -1,11 +1,11 @@
 /** The watches of an imaginary connection, and everything they tell. */
 
 import { systemClock } from "../../src/clock.ts";
-import { Inotify } from "../../src/fs/inotify.ts";
+import { Inotify } from "../../src/fs/watch/inotify.ts";
 import { createIoContext } from "../../src/fs/io_context.ts";
-import { Watches, type WatchesOptions, type WatchRequest } from "../../src/fs/watch.ts";
-import { MissingWatch } from "../../src/fs/watch_missing.ts";
-import { Reactor } from "../../src/os/reactor.ts";
+import { Watches, type WatchesOptions, type WatchRequest } from "../../src/fs/watch/connection_watches.ts";
+import { MissingWatch } from "../../src/fs/watch/watch_missing.ts";
+import { Reactor } from "../../src/os/loop/reactor.ts";
 import type { FsChange } from "../../src/protocol/fs.ts";
 import { inScratchDirectory } from "./scratch_directory.ts";
 

@@ -1,0 +1,226 @@
+/** The MCP server as a whole: real shells, real sandboxes, over its standard streams and over HTTP. */
+
+import assert from "node:assert/strict";
+import { McpHttpClient } from "../support/mcp_http_client.ts";
+import { McpPeer } from "../support/mcp_peer.ts";
+import { McpServer } from "../support/mcp_server.ts";
+import { NO_SANDBOX } from "../support/sandbox_host.ts";
+import { inScratchDirectory } from "../support/scratch_directory.ts";
+import { serverCommand, TestServer } from "../support/test_server.ts";
+import { until } from "../support/until.ts";
+
+const RULES = `
+prefix_rule(pattern = ["touch"], decision = "allow")
+prefix_rule(pattern = ["sleep"], decision = "allow")
+prefix_rule(pattern = ["id"], decision = "forbidden")
+prefix_rule(pattern = ["uname"], decision = "prompt")
+`;
+/** A call for a command that must not be ended by a busy machine. */
+const shell = (command: string, workdir = "/") => ({ command, workdir, login: false, timeout_ms: 120_000 });
+// deno-lint-ignore no-explicit-any
+const textOf = (result: any) => JSON.parse(result.content[0].text);
+
+interface McpScene {
+  /** The server's directory. */
+  readonly work: string;
+  /** Flags that name the rules. */
+  readonly rules: readonly string[];
+  /** Without rules of the machine's user. */
+  readonly env: Record<string, string>;
+}
+
+function mcpTest(name: string, fn: (scene: McpScene) => Promise<void>): void {
+  Deno.test({
+    name: NO_SANDBOX === null ? name : `${name} (SKIPPED: ${NO_SANDBOX})`,
+    ignore: NO_SANDBOX !== null,
+    fn: () =>
+      inScratchDirectory(async (directory) => {
+        const work = `${directory}/work`;
+        for (const path of [work, `${directory}/home`]) await Deno.mkdir(path);
+        await Deno.writeTextFile(`${directory}/test.rules`, RULES);
+        await fn({ work, rules: ["--rules", `${directory}/test.rules`], env: { CODEX_HOME: `${directory}/home` } });
+      }),
+  });
+}
+
+mcpTest(
+  "programs run inside, leave by a rule, are asked about or do not run, and each decision is told",
+  async (scene) => {
+    const audit = `${scene.work}/../audit.jsonl`;
+    const { work, rules, env } = scene;
+    await using server = new McpServer({ args: [...rules, "--audit", audit], env, cwd: work });
+    const { peer } = server;
+    await peer.initialize();
+    peer.onElicit = () => ({ action: "accept", content: {} });
+    const command = `touch made; echo x > denied; id; uname; env id; true`;
+    const result = textOf(await peer.call("shell", shell(command, work)));
+    assert.equal(result.exit_code, 0);
+    assert.match(result.output, /^Linux\n/);
+    assert.match(result.output, /Read-only file system/);
+    assert.equal(result.denied.length, 2, "also what another program starts");
+    assert.deepEqual([...Deno.readDirSync(work)].map(({ name }) => name), ["made"]);
+    assert.match(peer.prompts[0]!.message, /^Allow agent to run `\/(usr\/)?bin\/uname` in `.*\/work`\?$/);
+
+    const lines = (await Deno.readTextFile(audit)).trimEnd().split("\n").map((line) => JSON.parse(line));
+    const decisions = lines.filter(({ event }) => event === "decision");
+    const seen = decisions.map(({ argv, outcome, byShell }) => `${argv.join(" ")}: ${outcome} ${byShell}`);
+    assert.deepEqual(seen, [
+      "touch made: escalate true",
+      "id: deny true",
+      "uname: escalate true",
+      "env id: run true",
+      "id: deny false",
+    ]);
+    assert.match(decisions[0].rules[0].file, /test\.rules$/);
+    assert.equal(decisions[0].rules[0].line, 2);
+    assert.equal((await Deno.stat(audit)).mode! & 0o777, 0o600);
+    assert.ok(lines.some(({ event, outcome }) => event === "escalation" && outcome === "exited"));
+  },
+);
+
+mcpTest("output keeps its order where it is asked for, and is whole when a child holds it open", async ({ env }) => {
+  await using server = new McpServer({ args: ["--tools", "all"], env });
+  const { peer } = server;
+  await peer.initialize();
+  const command = "for i in 1 2 3; do echo o$i; echo e$i >&2; done";
+  const merged = await peer.call("shell", { ...shell(command), merge_output: true });
+  assert.equal(textOf(merged).output, "o1\ne1\no2\ne2\no3\ne3\n");
+  assert.equal(textOf(await peer.call("shell", shell(command))).output, "o1\no2\no3\ne1\ne2\ne3\n");
+  assert.equal(textOf(await peer.call("shell", shell("sleep 600 & echo hi"))).output, "hi\n");
+});
+
+mcpTest("a command is continued by its handle: polled, written to, stopped", async ({ env }) => {
+  await using server = new McpServer({ args: ["--tools", "all"], env });
+  const { peer } = server;
+  await peer.initialize();
+  const first = textOf(
+    await peer.call("shell", { ...shell("echo one; read x; echo got $x; sleep 600"), yield_ms: 500, stdin: true }),
+  );
+  assert.equal(first.running, true);
+  const { handle } = first;
+  let output = first.output;
+  const look = async (tool: string, args: object) => {
+    const result = textOf(await peer.call(tool, { handle, ...args }));
+    output += result.output;
+    return result;
+  };
+  while (!output.includes("one\n")) await look("shell_poll", { wait_ms: 200 });
+  await look("shell_input", { text: "two\n", wait_ms: 0 });
+  while (!output.includes("got two\n")) await look("shell_poll", { wait_ms: 200 });
+  assert.equal((await look("shell_stop", {})).stopped, true);
+});
+
+mcpTest(
+  "the end of a call, of the client and of the server end what the command has started, inside and outside",
+  async (scene) => {
+    const { work, rules, env } = scene;
+    const ways = ["cancelled", "timed out", "end of input", "SIGTERM"] as const;
+    for (const [index, way] of ways.entries()) {
+      await using server = new McpServer({ args: rules, env, cwd: work });
+      const { peer } = server;
+      await peer.initialize();
+      // A number that no other process has among its words.
+      const mark = `${600 + index}.${server.pid}`;
+      const id = peer.nextId;
+      const timeoutMs = way === "timed out" ? 2000 : 120_000;
+      // The first sleeps outside, the second inside: the shell's own programs alone may leave.
+      const command = `sleep ${mark} & env sleep ${mark}; wait`;
+      const call = peer.call("shell", { ...shell(command), timeout_ms: timeoutMs }).catch(() => null);
+      await until(() => sleepers(mark).length === 2, () => `${way}: two sleepers, there are ${sleepers(mark).length}`);
+      if (way === "cancelled") peer.notify("notifications/cancelled", { requestId: id });
+      if (way === "timed out") assert.equal(textOf(await call).timed_out, true);
+      if (way === "end of input") await server.closeInput();
+      if (way === "SIGTERM") server.kill("SIGTERM");
+      await until(() => sleepers(mark).length === 0, () => `${way}: sleepers are left`);
+      if (way !== "cancelled" && way !== "timed out") assert.equal((await server.status).code, 0);
+    }
+  },
+);
+
+mcpTest("a killed server takes everything with it", async ({ work, rules, env }) => {
+  const server = new McpServer({ args: rules, env, cwd: work });
+  await server.peer.initialize();
+  const mark = `700.${server.pid}`;
+  void server.peer.call("shell", shell(`sleep ${mark} & env sleep ${mark}; wait`)).catch(() => {});
+  await until(() => sleepers(mark).length === 2, () => "no sleepers");
+  server.kill("SIGKILL");
+  await until(() => sleepers(mark).length === 0, () => "sleepers are left");
+  await server[Symbol.asyncDispose]();
+});
+
+mcpTest("a command cannot write the rules it is judged by, nor make some", async ({ work }) => {
+  await Deno.mkdir(`${work}/rules`);
+  await Deno.writeTextFile(`${work}/rules/a.rules`, RULES);
+  const args = ["--sandbox", "workspace-write", "--rules", `${work}/rules`];
+  await using server = new McpServer({ args, env: { CODEX_HOME: work }, cwd: work });
+  const { peer } = server;
+  await peer.initialize();
+  const mine = `prefix_rule(pattern = ["id"], decision = "allow")`;
+  const command =
+    `echo ok > file; echo '${mine}' > rules/b.rules; echo '${mine}' > rules/a.rules; rm -r rules; mv rules old; id`;
+  const { output, denied } = textOf(await peer.call("shell", shell(command, work)));
+  assert.match(output, /Read-only file system|Permission denied|Device or resource busy/);
+  assert.match(denied[0].command, /\/id$/);
+  assert.equal(await Deno.readTextFile(`${work}/rules/a.rules`), RULES);
+  assert.deepEqual([...Deno.readDirSync(`${work}/rules`)].map(({ name }) => name), ["a.rules"]);
+  assert.equal(await Deno.readTextFile(`${work}/file`), "ok\n");
+});
+
+mcpTest("over HTTP both eras ask and run, and a client that goes away ends its command", async ({ rules, env }) => {
+  const { program, args } = serverCommand();
+  const command = [program, ...args, "mcp", ...rules];
+  await using server = await TestServer.start({ command, listen: "127.0.0.1:0", env });
+  const client = new McpHttpClient({ url: server.url });
+  await client.peer.initialize();
+  client.peer.onElicit = () => ({ action: "accept", content: {} });
+  assert.equal(textOf(await client.peer.call("shell", shell("uname; echo after"))).output, "Linux\nafter\n");
+
+  const { peer } = new McpHttpClient({ url: server.url });
+  const meta = McpPeer.modernMeta();
+  const words = shell("uname | cat; uname; echo after");
+  let answer = await peer.call("shell", words, meta);
+  for (let round = 0; answer.resultType === "input_required"; round++) {
+    assert.ok(round < 2);
+    const accept = { action: "accept", content: {} };
+    const inputResponses = Object.fromEntries(Object.keys(answer.inputRequests).map((id) => [id, accept]));
+    answer = await peer.call("shell", words, meta, { requestState: answer.requestState, inputResponses });
+  }
+  assert.equal(textOf(answer).output, "Linux\nLinux\nafter\n");
+
+  const mark = `800.${server.pid}`;
+  void client.peer.call("shell", shell(`env sleep ${mark}`)).catch(() => {});
+  await until(() => sleepers(mark).length > 0, () => "no sleeper");
+  await client.drop();
+  await until(() => sleepers(mark).length === 0, () => "the sleeper is left");
+});
+
+Deno.test("what cannot be used stops the server before it answers, with the reference's words and exit codes", () =>
+  inScratchDirectory(async (directory) => {
+    const bad = `${directory}/bad.rules`;
+    await Deno.writeTextFile(bad, 'prefix_rule(pattern = ["x"], decision = "nope")\n');
+    const ends = async (args: string[], env: Record<string, string> = {}) => {
+      const server = new McpServer({ args, env: { CODEX_HOME: directory, ...env } });
+      const [{ code }, log] = await Promise.all([server.status, server.log]);
+      await server[Symbol.asyncDispose]();
+      return [code, log] as const;
+    };
+    const [code, log] = await ends(["--rules", bad]);
+    assert.equal(code, 1);
+    assert.ok(log.includes(`failed to parse rules file ${bad}`) && log.includes("invalid decision: nope"), log);
+    const missing = await ends([], { CODEX_HOME: `${directory}/no-such-home` });
+    assert.equal(missing[0], 1);
+    assert.match(missing[1], /CODEX_HOME points to ".*no-such-home", but that path does not exist/);
+    assert.equal((await ends(["--nonsense"]))[0], 2);
+    assert.equal((await ends(["--audit", `${directory}/none/audit`]))[0], 1);
+  }));
+
+/** The processes that sleep for so long. */
+function sleepers(mark: string): string[] {
+  return [...Deno.readDirSync("/proc")].map(({ name }) => name).filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && Deno.readTextFileSync(`/proc/${pid}/cmdline`) === `sleep\0${mark}\0`;
+    } catch {
+      return false;
+    }
+  });
+}

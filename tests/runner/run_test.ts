@@ -1,0 +1,107 @@
+/** `deno task test` itself, on small trees of files. */
+
+import assert from "node:assert/strict";
+import { inScratchDirectory } from "../support/scratch_directory.ts";
+
+const ROOT = new URL("../..", import.meta.url).pathname;
+
+/** Runs the task's own words, in a directory of its own. */
+async function runTests(directory: string, args: readonly string[]): Promise<{ code: number; text: string }> {
+  const { tasks } = JSON.parse(Deno.readTextFileSync(`${ROOT}deno.json`));
+  const words = (tasks.test as string).split(" ").slice(1);
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [...words.map((word) => word === "tests/run.ts" ? `${ROOT}${word}` : word), ...args],
+    cwd: directory,
+    env: { NO_COLOR: "1" },
+    stdin: "null",
+  }).output();
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  return { code, text: text(stdout) + text(stderr) };
+}
+
+/** Two files with a test each, and a configuration. */
+async function layTests(directory: string, config: Record<string, unknown> = {}): Promise<void> {
+  const { permissions } = JSON.parse(Deno.readTextFileSync(`${ROOT}deno.json`));
+  await Deno.writeTextFile(`${directory}/deno.json`, JSON.stringify({ permissions, ...config }));
+  await Deno.mkdir(`${directory}/tests`);
+  await Deno.writeTextFile(`${directory}/tests/one_test.ts`, `Deno.test("window resize", () => {});\n`);
+  await Deno.writeTextFile(
+    `${directory}/tests/two_test.ts`,
+    `Deno.test("makes a directory", () => Deno.removeSync(Deno.makeTempDirSync()));\n`,
+  );
+}
+
+Deno.test("the tests run although the runtime has something to say beside its answers", () =>
+  inScratchDirectory(async (directory) => {
+    // On a machine with empty caches it reports downloads. A wrong line of an import map is reported offline, too.
+    await layTests(directory, { imports: { "": "./nothing.ts" } });
+    const probe = await new Deno.Command(Deno.execPath(), {
+      args: ["info", "--json", "tests/one_test.ts"],
+      cwd: directory,
+    }).output();
+    assert.ok(probe.stderr.length > 0, "nothing beside the answer: the test proves nothing");
+
+    const { code, text } = await runTests(directory, []);
+    assert.equal(code, 0, text);
+    assert.match(text, /\nok \| 2 passed \| 0 failed \| 0 ignored/);
+  }));
+
+Deno.test("a filter may be a word of its own, and one that matches nothing fails and says so", () =>
+  inScratchDirectory(async (directory) => {
+    await layTests(directory);
+    const found = await runTests(directory, ["--filter", "resize"]);
+    assert.equal(found.code, 0, found.text);
+    assert.match(found.text, /\nok \| 1 passed/);
+
+    const none = await runTests(directory, ["tests", "--filter", "resise"]);
+    assert.equal(none.code, 1);
+    assert.match(none.text, /FAILED: no test has a name that matches "resise"/);
+  }));
+
+Deno.test("a wrong path, a folder without tests and a missing value are named, and nothing runs", () =>
+  inScratchDirectory(async (directory) => {
+    await layTests(directory);
+    await Deno.mkdir(`${directory}/empty`);
+    for (
+      const [args, message] of [
+        [["tests/on_test.ts"], 'test: no such file or folder: "tests/on_test.ts"\n'],
+        [["tests", "empty"], 'test: no file below "empty" ends in _test.ts\n'],
+        [["--filter"], "test: --filter needs a value\n"],
+      ] as const
+    ) {
+      assert.deepEqual(await runTests(directory, args), { code: 2, text: message });
+    }
+  }));
+
+Deno.test("a test that does more than its file's imports tell of fails for want of permissions", () =>
+  inScratchDirectory(async (directory) => {
+    await layTests(directory);
+    const path = `${directory}/tests/sly_test.ts`;
+    await Deno.writeTextFile(
+      path,
+      `const { makeTempDirSync } = Deno;\nDeno.test("x", () => void makeTempDirSync());\n`,
+    );
+    const { code, text } = await runTests(directory, [path]);
+    assert.equal(code, 1);
+    assert.match(text, /NotCapable[^]*FAILED: .* \(-P=unit\): too few permissions, tests\/runner\/needs\.ts/);
+  }));
+
+Deno.test("tasks with folders of their own run every file in them", () => {
+  const { tasks } = JSON.parse(Deno.readTextFileSync(`${ROOT}deno.json`));
+  for (const name of ["attack", "fuzz", "soak"]) {
+    assert.match(tasks[name], new RegExp(` tests/${name}/\\*\\.ts$`));
+    assert.ok([...Deno.readDirSync(`${ROOT}tests/${name}`)].every(({ isFile }) => isFile), `tests/${name} has folders`);
+  }
+});
+
+Deno.test("whatever starts the server from source names the server's set of permissions", () => {
+  const { tasks, permissions } = JSON.parse(Deno.readTextFileSync(`${ROOT}deno.json`));
+  assert.deepEqual(Object.values(permissions.serve), Array(7).fill(true));
+  for (const name of ["serve", "compile"]) {
+    assert.match(tasks[name], / -P=serve /);
+    assert.doesNotMatch(tasks[name], /--allow|-A\b/);
+  }
+  const templates = Deno.readTextFileSync(`${ROOT}.ci/run`).match(/\{deno\}.*main\.ts/g) ?? [];
+  assert.ok(templates.length >= 3);
+  for (const template of templates) assert.match(template, /^\{deno\} run --quiet -P=serve /);
+});

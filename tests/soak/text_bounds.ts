@@ -1,0 +1,129 @@
+/** Texts made to take long: patterns, headers of skills, and messages. Nobody else waits while they are read. */
+
+import assert from "node:assert/strict";
+import { concatBytes } from "../../src/bytes.ts";
+import { OPCODE } from "../../src/transport/websocket_frames.ts";
+import { tollOf } from "../support/bystander.ts";
+import { FileTree } from "../support/file_tree.ts";
+import { clientFrame, RawWebSocket } from "../support/raw_websocket.ts";
+import { TestServer } from "../support/test_server.ts";
+import { reportToll } from "./toll.ts";
+
+const MIB = 1024 * 1024;
+/** Three times what is wanted on a quiet machine. */
+const MAX_PATTERN_WAIT_MS = 3 * 100;
+const MAX_SKILL_WAIT_MS = 3 * 200;
+const MAX_SKILL_GROWTH_MB = 3 * 64;
+const MAX_MESSAGE_WAIT_MS = 3 * 300;
+
+/** Of one frame; a frame has 16 MiB at most. */
+const FRAGMENT_BYTES = 8 * MIB;
+
+function assertWaited(longestWaitMs: number, maxMs: number): void {
+  assert.ok(longestWaitMs < maxMs, `another client waited ${longestWaitMs.toFixed(0)} ms`);
+}
+
+// ---------------------------------------------------------------- envPolicy
+
+const LONG_NAME = "a".repeat(100_000);
+
+const PATTERNS: [what: string, pattern: string][] = [
+  ["that fails at its end everywhere", `*${"a".repeat(49_997)}b*`],
+  ["of question marks", `*${"a?".repeat(24_999)}b*`],
+  ["of stars", `${"a*".repeat(24_999)}b`],
+];
+
+for (const [what, pattern] of PATTERNS) {
+  Deno.test(`a pattern of 50000 characters ${what}, against a name of 100000: nobody else waits`, async () => {
+    await using server = await TestServer.start();
+    await using client = await server.connect();
+    const envPolicy = {
+      inherit: "none",
+      ignoreDefaultExcludes: true,
+      exclude: [],
+      set: { [LONG_NAME]: "x" },
+      includeOnly: [pattern],
+    };
+    const toll = await tollOf(server, async () => {
+      // Started without the variable, or refused: either is an answer.
+      await client.call("process/start", { processId: "p", argv: ["true"], cwd: "/", env: {}, envPolicy, tty: false })
+        .catch((error) => assert.match(error.message, /envPolicy/));
+    });
+    reportToll(`an envPolicy with a pattern of 50000 characters ${what}`, toll);
+    assertWaited(toll.longestWaitMs, MAX_PATTERN_WAIT_MS);
+  });
+}
+
+// ---------------------------------------------------------------- SKILL.md
+
+const numbered = (count: number, line: (index: number) => string): string =>
+  Array.from({ length: count }, (_, i) => line(i)).join("\n");
+
+const HEADERS: [what: string, header: string][] = [
+  ["text with a colon and 100000 blanks", `description: a: b${" ".repeat(100_000)}`],
+  ["text with a colon and 60000 blanks", `description: a: b${" ".repeat(60_000)}`],
+  ["50000 anchors", `description: x\n${numbered(50_000, (i) => `k${i}: &a${i} x`)}`],
+  ["as many anchors as are read", `description: x\n${numbered(900, (i) => `k${i}: &a${i} x`)}`],
+  ["900000 brackets", `description: ${"[".repeat(900_000)}`],
+  ["as many brackets as are read", `description: ${"[".repeat(8_100)}`],
+  ["as many closing brackets as are read", "]".repeat(8_100)],
+];
+
+for (const [what, header] of HEADERS) {
+  Deno.test(`a skill whose header has ${what}: nobody else waits`, async () => {
+    await using tree = await FileTree.make({
+      "codex/skills/evil/SKILL.md": `---\n${header}\n---\n`,
+      "codex/skills/good/SKILL.md": "---\nname: good\ndescription: does good\n---\n",
+    });
+    await using server = await TestServer.start({ env: { CODEX_HOME: tree.path("codex"), HOME: tree.path("home") } });
+    await using client = await server.connect();
+    const toll = await tollOf(server, async () => {
+      const { skills } = await client.call("capabilities/discoverV2", { cwd: "/" });
+      assert.ok(skills.some(({ name }) => name === "good"));
+    });
+    reportToll(`a SKILL.md with ${what}`, toll);
+    assertWaited(toll.longestWaitMs, MAX_SKILL_WAIT_MS);
+    assert.ok(toll.growthMb < MAX_SKILL_GROWTH_MB, `resident memory grew by ${toll.growthMb.toFixed(1)} MB`);
+  });
+}
+
+// ---------------------------------------------------------------- messages
+
+const SIZE = 60 * MIB;
+
+/** Parameters with a backslash in a key, which V8 cannot be left alone with. */
+const MESSAGES: [what: string, params: () => string][] = [
+  ["one long string", () => `{"a\\\\b":"${"x".repeat(SIZE)}"}`],
+  ["blanks", () => `{"a\\\\b":1${" ".repeat(SIZE)}}`],
+  [
+    "many members",
+    () => `{"a\\\\b":{${numbered(250_000, (i) => `"${i}${"k".repeat(230)}":1`).replaceAll("\n", ",")}}}`,
+  ],
+];
+
+for (const [what, params] of MESSAGES) {
+  Deno.test(`a message of 60 MiB (${what}) with a backslash in a key: nobody else waits`, async () => {
+    await using server = await TestServer.start();
+    using socket = await RawWebSocket.connect(server.url);
+    await socket.handshake();
+    const text = `{"id":7,"method":"process/resize","params":${params()}}`;
+    const frames = fragments(new TextEncoder().encode(text));
+    const toll = await tollOf(server, async () => {
+      await socket.write(frames);
+      const { error } = await socket.readUntil(({ id }) => id === 7);
+      assert.equal(error.code, -32602);
+    });
+    reportToll(`a message of 60 MiB (${what}) with a backslash in a key`, toll);
+    assertWaited(toll.longestWaitMs, MAX_MESSAGE_WAIT_MS);
+  });
+}
+
+function fragments(payload: Uint8Array): Uint8Array {
+  const frames: Uint8Array<ArrayBuffer>[] = [];
+  for (let at = 0; at < payload.length; at += FRAGMENT_BYTES) {
+    const isFinal = at + FRAGMENT_BYTES >= payload.length;
+    const opcode = at === 0 ? OPCODE.text : OPCODE.continuation;
+    frames.push(clientFrame(opcode, payload.subarray(at, at + FRAGMENT_BYTES), { isFinal }));
+  }
+  return concatBytes(frames);
+}

@@ -1,0 +1,109 @@
+/**
+ * Watched shells that the test plays itself: it says which programs the shell starts, what it writes and how it ends.
+ * Nothing is started. Keeps the promises of the seam: an ended shell ends its output and answers no more.
+ */
+
+import { internalError } from "../../src/errors.ts";
+import type {
+  ExecCall,
+  ExecVerdict,
+  WatchedShell,
+  WatchedShellOptions,
+  WatchedShells,
+} from "../../src/mcp/watched_shell.ts";
+
+export class FakeShell implements WatchedShell {
+  readonly pid = 4242;
+  readonly options: WatchedShellOptions;
+  readonly written: string[] = [];
+  isStdinClosed = false;
+  isTerminated = false;
+  hasStoppedReading = false;
+  /** Whether a child holds the output open after the shell's end. */
+  isHeldOpen = false;
+  readonly counters = { execs: 0, run: 0, escalated: 0, denied: 0, mismatched: 0, refused: 0 };
+  readonly #gone = new AbortController();
+  readonly #exited = Promise.withResolvers<{ exitCode: number; signal: string | null }>();
+  readonly #closed = Promise.withResolvers<void>();
+
+  constructor(options: WatchedShellOptions) {
+    this.options = options;
+  }
+
+  get exited(): Promise<{ exitCode: number; signal: string | null }> {
+    return this.#exited.promise;
+  }
+
+  get closed(): Promise<void> {
+    return this.#closed.promise;
+  }
+
+  /** The shell, or one of its programs, starts a program. */
+  exec(argv: readonly string[], more: Partial<ExecCall> = {}): Promise<ExecVerdict> {
+    const file = more.file ?? (argv[0]!.startsWith("/") ? argv[0]! : `/usr/bin/${argv[0]}`);
+    const call: ExecCall = { file, argv, cwd: this.options.cwd, env: {}, pid: 4243, isShell: true, ...more };
+    return this.options.decide(call, this.#gone.signal);
+  }
+
+  print(text: string, stream: "stdout" | "stderr" = "stdout"): void {
+    this.options.onOutput(stream, new TextEncoder().encode(text));
+  }
+
+  exit(exitCode: number, signal: string | null = null): void {
+    this.#exited.resolve({ exitCode, signal });
+    if (!this.isHeldOpen) this.#closed.resolve();
+  }
+
+  write(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    this.written.push(new TextDecoder().decode(bytes));
+    return Promise.resolve();
+  }
+
+  closeStdin(): void {
+    this.isStdinClosed = true;
+  }
+
+  pauseOutput(): void {}
+  resumeOutput(): void {}
+
+  stopReading(): void {
+    this.hasStoppedReading = true;
+    this.#closed.resolve();
+  }
+
+  terminate(): Promise<void> {
+    this.isTerminated = true;
+    this.#gone.abort();
+    this.#exited.resolve({ exitCode: 137, signal: "SIGKILL" });
+    this.#closed.resolve();
+    return Promise.resolve();
+  }
+}
+
+export class FakeWatchedShells implements WatchedShells {
+  readonly shells: FakeShell[] = [];
+  /** Why no shell can be started. */
+  refusal: string | null = null;
+  readonly #waiting: ((shell: FakeShell) => void)[] = [];
+
+  obstacle(): Promise<string | null> {
+    return Promise.resolve(this.refusal);
+  }
+
+  start(options: WatchedShellOptions): Promise<WatchedShell> {
+    if (this.refusal !== null) return Promise.reject(internalError(this.refusal));
+    const shell = new FakeShell(options);
+    this.shells.push(shell);
+    this.#waiting.shift()?.(shell);
+    return Promise.resolve(shell);
+  }
+
+  /** The next shell that is started. */
+  next(): Promise<FakeShell> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.shells.map((shell) => shell.terminate()));
+  }
+}

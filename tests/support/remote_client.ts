@@ -1,0 +1,21 @@
+/** Clients that come to an executor through a `TinyRendezvous`, in either form, checked like any other. */
+
+import { Client, type ConnectOptions, openWebSocket } from "../../src/client/rpc_client.ts";
+import { openThroughRendezvous } from "../../src/remote/harness/harness.ts";
+import { memoryPins, type PinStore } from "../../src/remote/harness/pins.ts";
+import { checked } from "./answer_check.ts";
+import type { TinyRendezvous } from "./tiny_rendezvous.ts";
+
+export type Form = "noise" | "plain";
+
+export async function connectThrough(
+  rendezvous: TinyRendezvous,
+  form: Form,
+  options: Partial<ConnectOptions> & { pins?: PinStore } = {},
+): Promise<Client> {
+  const { pins = memoryPins(), ...rest } = options;
+  const channel = form === "plain"
+    ? await openWebSocket(`${rendezvous.url.replace(/^http/, "ws")}/client`)
+    : await openThroughRendezvous({ rendezvous: rendezvous.url, executor: "devbox", token: "client-token", pins });
+  return await Client.handshake(await checked(channel), { clientName: "test", ...rest });
+}

@@ -1,0 +1,133 @@
+/** Shells whose every execve is decided, on this machine, with files to be confined to. */
+
+import { KernelWatchedShells } from "../../src/mcp/watched_shells.ts";
+import type {
+  EscalationOutcome,
+  ExecCall,
+  ExecVerdict,
+  WatchedShell,
+  WatchedShellCounters,
+  WatchedShellOptions,
+} from "../../src/mcp/watched_shell.ts";
+import { NO_LISTENER, NO_SANDBOX, SandboxHost } from "./sandbox_host.ts";
+
+/** Why no shell can be watched here; null when one can. */
+export const NO_WATCH: string | null = Deno.build.arch !== "x86_64" ? `${Deno.build.arch}` : NO_SANDBOX ?? NO_LISTENER;
+
+export interface Outcome {
+  readonly exitCode: number;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly calls: readonly ExecCall[];
+  readonly escalations: readonly EscalationOutcome[];
+  readonly counters: WatchedShellCounters;
+}
+
+/** A verdict by the name of the program; others run inside. */
+export type Rules = Readonly<Record<string, ExecVerdict>>;
+
+export const ESCALATE: ExecVerdict = { kind: "escalate" };
+export const FORBIDDEN: ExecVerdict = { kind: "deny", reason: "Execution forbidden by policy" };
+
+export type SceneOptions = Partial<Omit<WatchedShellOptions, "sandbox" | "command">> & {
+  /** As `SandboxHost.sandbox` takes it; null for none. */
+  readonly sandbox?: string | null;
+  readonly rules?: Rules;
+};
+
+export interface RunningShell {
+  readonly shell: WatchedShell;
+  readonly calls: ExecCall[];
+  readonly escalations: EscalationOutcome[];
+  /** Everything so far. */
+  readonly output: { stdout: string; stderr: string };
+  outcome(): Promise<Outcome>;
+}
+
+export class WatchedScene implements AsyncDisposable {
+  readonly host: SandboxHost;
+  readonly shells: KernelWatchedShells;
+  readonly serverEnv = { PATH: "/usr/bin:/bin", HOME: "/nowhere", XDG_CONFIG_HOME: "/nowhere/config" };
+
+  private constructor(host: SandboxHost) {
+    this.host = host;
+    const { backend, service } = host;
+    this.shells = new KernelWatchedShells({ backend, service, serverEnv: this.serverEnv });
+  }
+
+  static async open(): Promise<WatchedScene> {
+    return new WatchedScene(await SandboxHost.open());
+  }
+
+  get ws(): string {
+    return `${this.host.root}/ws`;
+  }
+
+  get out(): string {
+    return `${this.host.root}/out`;
+  }
+
+  async start(command: string, options: SceneOptions = {}): Promise<RunningShell> {
+    const { sandbox = "read /, write ws", rules = {}, decide, ...rest } = options;
+    const calls: ExecCall[] = [];
+    const escalations: EscalationOutcome[] = [];
+    const output = { stdout: "", stderr: "" };
+    const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
+    const shell = await this.shells.start({
+      shell: "/bin/bash",
+      command,
+      login: false,
+      cwd: this.ws,
+      env: { PATH: "/usr/bin:/bin", HOME: this.ws, LANG: "C" },
+      sandbox: sandbox === null ? null : this.host.sandbox(sandbox),
+      intercept: "all",
+      escalate: "shell",
+      strictExec: false,
+      onOutput: (stream, bytes) => void (output[stream] += decoders[stream].decode(bytes, { stream: true })),
+      onEscalated: (_, outcome) => void escalations.push(outcome),
+      ...rest,
+      decide: async (call, signal) => {
+        calls.push(call);
+        if (decide !== undefined) return await decide(call, signal);
+        return rules[call.file.split("/").at(-1)!] ?? { kind: "run" };
+      },
+    });
+    const outcome = async (): Promise<Outcome> => {
+      const ended = await shell.exited;
+      await shell.closed;
+      return { ...ended, ...output, calls, escalations, counters: shell.counters };
+    };
+    return { shell, calls, escalations, output, outcome };
+  }
+
+  async run(command: string, options?: SceneOptions): Promise<Outcome> {
+    return await (await this.start(command, options)).outcome();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.shells.close();
+    await this.host[Symbol.asyncDispose]();
+  }
+}
+
+/** A test that watches real shells: where none can be watched, skipped under a name that says so. */
+export function watchTest(name: string, fn: (scene: WatchedScene) => Promise<void>): void {
+  Deno.test({
+    name: NO_WATCH === null ? name : `${name} (SKIPPED: ${NO_WATCH})`,
+    ignore: NO_WATCH !== null,
+    async fn() {
+      await using scene = await WatchedScene.open();
+      await fn(scene);
+    },
+  });
+}
+
+/** Whether a process runs; one that has ended and is not yet reaped does not. */
+export function isAlive(pid: number): boolean {
+  try {
+    return !/^State:\s*[ZX]/m.test(Deno.readTextFileSync(`/proc/${pid}/status`));
+  } catch {
+    return false;
+  }
+}
