@@ -8,7 +8,15 @@
 import { internalError } from "../../errors.ts";
 import type { ByteString } from "../../os/files/byte_string.ts";
 import { EBUSY, EEXIST, EISDIR, ELOOP, ENOENT, ENOTDIR, ENOTEMPTY, EPERM } from "../../os/errno.ts";
-import { AT_FDCWD, AT_REMOVEDIR, AT_SYMLINK_NOFOLLOW, closeFd, unlinkAt } from "../../os/files/file_calls.ts";
+import {
+  AT_FDCWD,
+  AT_REMOVEDIR,
+  AT_SYMLINK_NOFOLLOW,
+  closeFd,
+  RENAME_NOREPLACE,
+  renameAt,
+  unlinkAt,
+} from "../../os/files/file_calls.ts";
 import { S_IFDIR, S_IFLNK, statAt } from "../../os/files/file_stat.ts";
 import { ROOT, toBytePath } from "../byte_path.ts";
 import { type DirectoryRecord, isPlaceholder, nextRecords } from "./directory_reader.ts";
@@ -58,10 +66,12 @@ async function removeAt(directory: number, path: ByteString, recursive: boolean,
 
 /** How often a directory is emptied again because something was put into it, or in its place. */
 const MAX_ROUNDS = 32;
+/** How often it is tried under its own name. Whoever keeps swapping that name can win every round, in step with us. */
+const ROUNDS_UNDER_ITS_NAME = 4;
 
 /** A directory of the tree being emptied. */
 interface Level {
-  readonly name: ByteString;
+  name: ByteString;
   readonly directories: ByteString[];
   rounds: number;
 }
@@ -133,6 +143,15 @@ function enter(stack: DirectoryStack, name: ByteString): boolean {
   return false;
 }
 
+/**
+ * Gives a name that nobody knows to whatever has this one, in a directory that is being removed too. Returns the name it
+ * has then, which is the old one where it cannot be moved.
+ */
+function movedAside(directory: number, name: ByteString): ByteString {
+  const path = `.exec-server-${crypto.randomUUID()}.removed` as ByteString;
+  return renameAt({ directory, path: name }, { directory, path }, RENAME_NOREPLACE) < 0 ? name : path;
+}
+
 /** Removes the current directory and goes up. False when it was not empty after all and must be emptied again. */
 async function removeEmptied(stack: DirectoryStack, level: Level, slice: Slice): Promise<boolean> {
   const hasParent = stack.leave();
@@ -144,6 +163,7 @@ async function removeEmptied(stack: DirectoryStack, level: Level, slice: Slice):
   const isWorthAnother = failure === -ENOTEMPTY || failure === -EEXIST || failure === -ENOTDIR;
   if (!isWorthAnother || level.rounds === MAX_ROUNDS) throw new OsError(-failure);
   level.rounds++;
+  if (hasParent && level.rounds > ROUNDS_UNDER_ITS_NAME) level.name = movedAside(parent, level.name);
   // Entered anew: a directory that was read to its end does not show what came later.
   if (hasParent) {
     if (!enter(stack, level.name)) return true;
