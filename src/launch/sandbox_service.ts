@@ -26,7 +26,14 @@ import { planStub } from "./backends/landlock.ts";
 import { HostKernelMounts, NO_KERNEL_MOUNTS } from "./kernel_mounts.ts";
 import type { ConfinedCommand, InheritedDescriptor, PreparedLaunch } from "./launch_plan.ts";
 import { OsHostTree } from "./policy/os_host_tree.ts";
-import { accessTo, type FilePolicy, type Policy, refuseUnmanagedNetwork } from "./policy/policy.ts";
+import {
+  accessTo,
+  ALL_FILES,
+  type FilePolicy,
+  helperPolicy,
+  type Policy,
+  refuseUnmanagedNetwork,
+} from "./policy/policy.ts";
 import { RealPlaceholderFiles } from "./policy/placeholder_files.ts";
 import { type LeftoverList, PathAppearedError } from "./policy/placeholders.ts";
 import {
@@ -38,7 +45,7 @@ import {
 import { resolveFiles } from "./policy/policy_resolve.ts";
 import { RememberedTree } from "./policy/remembered_tree.ts";
 import { sandboxObstacle } from "./sandbox_obstacle.ts";
-import type { SandboxFacts, SandboxProbe, SandboxSetting } from "./backends/sandbox_probe.ts";
+import type { Purpose, SandboxFacts, SandboxProbe, SandboxSetting } from "./backends/sandbox_probe.ts";
 
 export interface SandboxServiceOptions extends HostProbeOptions {
   readonly log: Logger;
@@ -78,6 +85,8 @@ const MAX_REMEMBERED_POLICIES = 64;
 /** What a sandbox object asks for files. */
 interface FileRequest {
   readonly files: "unrestricted" | RequestedFiles;
+  /** The object confines nothing, or says that something else confines files (`external`). */
+  readonly isFree: boolean;
   readonly needs: readonly string[];
   /** Equal for all objects that ask for the same without patterns. */
   readonly key: string;
@@ -133,15 +142,21 @@ export class SandboxService {
   }
 
   /**
-   * What file operations may do. `unrestricted`: as without a sandbox object. Besides what the client granted, the
-   * policy makes readable what the helper program needs to run (`needs`, paths without links).
+   * What file operations may do. `unrestricted`: as without a sandbox object. A policy that confines the network but no
+   * files still confines them: they must not reach what its processes cannot, such as other processes through procfs.
+   * Besides what the client granted, the policy makes readable what the helper program needs to run (`needs`, paths
+   * without links).
    *
    * Rejects when the policy cannot be enforced here, even for operations that would not need a helper.
    */
   async filePolicy(sandbox: Sandbox, needs: readonly string[]): Promise<"unrestricted" | FilePolicy> {
-    const { files, key } = this.#requestedFiles(sandbox, needs);
-    if (files === "unrestricted") return "unrestricted";
+    const { files, isFree, key } = this.#requestedFiles(sandbox, needs);
+    if (isFree) return "unrestricted";
     this.#mustBePossible();
+    if (files === "unrestricted") {
+      await this.#choose(helperPolicy(ALL_FILES), "files");
+      return ALL_FILES;
+    }
     // Matches of a pattern can only be found by looking through everything again.
     if (files.globs.length > 0) return await this.#enforceableFilePolicy(files, needs, new RememberedTree(this.#tree));
     const known = this.#filePolicies.get(key);
@@ -159,9 +174,10 @@ export class SandboxService {
   #requestedFiles(sandbox: Sandbox, needs: readonly string[]): FileRequest {
     const known = this.#fileRequests.get(sandbox);
     if (known?.needs === needs) return known;
-    const { files } = requestedPolicy(sandbox, entryContext(this.#options.serverEnv.TMPDIR));
+    const { files, network } = requestedPolicy(sandbox, entryContext(this.#options.serverEnv.TMPDIR));
     const key = files === "unrestricted" ? "" : JSON.stringify([files.entries, needs]);
-    const request = { files, needs, key };
+    const isFree = files === "unrestricted" && (network === "enabled" || sandbox.permissions.type === "external");
+    const request = { files, isFree, needs, key };
     this.#fileRequests.set(sandbox, request);
     return request;
   }
@@ -178,7 +194,7 @@ export class SandboxService {
     tree: HostTree,
   ): Promise<FilePolicy> {
     const files = await this.#filePolicy(requested, needs, tree);
-    await this.#choose({ files, network: "restricted" });
+    await this.#choose(helperPolicy(files), "files");
     return files;
   }
 
@@ -196,7 +212,7 @@ export class SandboxService {
 
   /** A launch of our own program, without network. Rejects when the policy cannot be enforced. */
   async prepareOwn(command: ConfinedCommand, files: FilePolicy, leftovers?: LeftoverList): Promise<PreparedLaunch> {
-    return await this.#prepare(command, { files, network: "restricted" }, { leftovers, reportsDenials: false });
+    return await this.#prepare(command, helperPolicy(files), { purpose: "files", leftovers, reportsDenials: false });
   }
 
   /** What would enforce a sandbox object for a command, without preparing anything. Rejects in the same cases. */
@@ -223,7 +239,8 @@ export class SandboxService {
       try {
         const visible = visibleCommand(wantedCommand(command), policy, this.#tree);
         const { asksBeforeExec = false } = command;
-        return await this.#prepare(visible, policy, { leftovers, reportsDenials: true, asksBeforeExec });
+        const purpose = "command";
+        return await this.#prepare(visible, policy, { purpose, leftovers, reportsDenials: true, asksBeforeExec });
       } catch (error) {
         if (!(error instanceof PathAppearedError) || attempt === MAX_ATTEMPTS) throw error;
       }
@@ -233,9 +250,14 @@ export class SandboxService {
   async #prepare(
     command: ConfinedCommand,
     policy: Policy,
-    options: { leftovers: LeftoverList | undefined; reportsDenials: boolean; asksBeforeExec?: boolean },
+    { purpose, ...options }: {
+      purpose: Purpose;
+      leftovers: LeftoverList | undefined;
+      reportsDenials: boolean;
+      asksBeforeExec?: boolean;
+    },
   ): Promise<PreparedLaunch> {
-    const enforcement = await this.#choose(policy);
+    const enforcement = await this.#choose(policy, purpose);
     const launch = prepareLaunch(command, policy, {
       enforcement,
       architecture: Deno.build.arch,
@@ -259,9 +281,9 @@ export class SandboxService {
     return resolveFiles(requested, matches, tree);
   }
 
-  async #choose(policy: Policy): Promise<Enforcement> {
+  async #choose(policy: Policy, purpose: Purpose): Promise<Enforcement> {
     try {
-      const enforcement = await this.#probe.choose(policy);
+      const enforcement = await this.#probe.choose(policy, purpose);
       await this.#report(enforcement, policy);
       return enforcement;
     } catch (error) {

@@ -6,9 +6,10 @@
 import assert from "node:assert/strict";
 import { type Client, RpcError } from "../../src/client/rpc_client.ts";
 import type { FileSystem } from "../../src/fs/file_system.ts";
+import { write } from "../contract/file_system/harness.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { TestServer } from "../support/test_server.ts";
-import { READ_ALL, READS, readsRefused } from "./reads.ts";
+import { READ_ALL, READS, readsRefused, WRITE_ALL } from "./reads.ts";
 import { attack, IS_ROOT, ONLY_ROOT, REFUSED } from "./scene.ts";
 
 attack("root's sandbox reads no file of another user's that only root could read", async (scene) => {
@@ -59,10 +60,28 @@ attack("what everybody may read is read, by the server and by a helper alike", a
   for (const path of [`${scene.ws}/in.txt`, `${scene.out}/o.txt`, "/etc/passwd"]) {
     for (const [name, attempt] of Object.entries(READS)) {
       const expected = await attempt(scene.direct, path);
-      assert.deepEqual(await attempt(await scene.files(READ_ALL), path), expected, name);
-      assert.deepEqual(await attempt(await scene.filesByHelper(READ_ALL), path), expected, name);
+      for (const policy of [READ_ALL, WRITE_ALL]) {
+        assert.deepEqual(await attempt(await scene.files(policy), path), expected, `${policy}: ${name}`);
+        assert.deepEqual(await attempt(await scene.filesByHelper(policy), path), expected, `${policy}: ${name}`);
+      }
     }
   }
+});
+
+attack("the server's environment and memory are not read", async (scene) => {
+  await readsRefused(scene, `/proc/${Deno.pid}/environ`, ["readFile", "open"]);
+  await readsRefused(scene, `/proc/${Deno.pid}/auxv`, ["readFile"]);
+});
+
+attack("where no files are confined, files are written and the kernel's settings are not", async (scene) => {
+  const setting = `/proc/${Deno.pid}/coredump_filter`;
+  const before = Deno.readTextFileSync(setting);
+  const files = await scene.files(WRITE_ALL);
+  const attempt = (path: string) => write(files, path, "0x33");
+  await assert.rejects(attempt(setting), { message: REFUSED });
+  assert.equal(Deno.readTextFileSync(setting), before);
+  await attempt(`${scene.ws}/new`);
+  assert.equal(Deno.readTextFileSync(`${scene.ws}/new`), "0x33");
 });
 
 const USER = IS_ROOT ? "root" : "unprivileged";
@@ -103,6 +122,8 @@ Deno.test(`${USER}: a server that refuses sandboxes reads nothing for them eithe
     const client = await server.connect();
     try {
       await expectNothingRead(client, `${directory}/file`, managed([ROOT_READ]), /--sandbox refuse/);
+      const ROOT_WRITE = { ...ROOT_READ, access: "write" };
+      await expectNothingRead(client, `${directory}/file`, managed([ROOT_WRITE]), /--sandbox refuse/);
     } finally {
       await client.close();
     }

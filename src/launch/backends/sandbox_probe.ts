@@ -39,6 +39,9 @@ export interface SandboxFacts {
 /** The better one first. */
 const BACKENDS = ["bubblewrap", "landlock"] as const;
 
+/** What is confined: a client's command, or our own helper for file operations. */
+export type Purpose = "command" | "files";
+
 /** A failure may pass, or be fixed by installing something: try again after this time. */
 const RETRY_AFTER_MS = 30_000;
 
@@ -67,14 +70,16 @@ export class SandboxProbe {
   }
 
   /** How to enforce a policy here. Rejects with all reasons when that is not possible. */
-  async choose(policy: Policy): Promise<Enforcement> {
+  async choose(policy: Policy, purpose: Purpose = "command"): Promise<Enforcement> {
     if (isUnconfined(policy)) return { type: "none" };
     if (this.#setting === "refuse") throw unenforceable(["sandboxed requests are turned off (--sandbox refuse)"]);
     if (!this.#host.isLinux) throw unenforceable(["there is no supported sandbox for this system"]);
 
-    // Where no files are confined Landlock changes less: namespaces would hide the owners of other users' files, and
-    // end processes that the command leaves running.
-    const order = policy.files === "unrestricted" ? ["landlock", "bubblewrap"] as const : BACKENDS;
+    // Where no files are confined Landlock changes less for a command: namespaces would hide the owners of other users'
+    // files, and end processes that the command leaves running. A helper leaves none, and lives so long that it would
+    // meet directories made later in the root directory, which Landlock does not let it write to.
+    const isOpenCommand = purpose === "command" && policy.files === "unrestricted";
+    const order = isOpenCommand ? ["landlock", "bubblewrap"] as const : BACKENDS;
     const reasons: string[] = [];
     for (const backend of order) {
       if (this.#setting !== "auto" && this.#setting !== backend) continue;

@@ -59,6 +59,17 @@ export interface MissingPath {
 
 export type Access = PathAccess | "hidden";
 
+/**
+ * No rule about files, as a policy for file operations. No list of entries turns into it: one that makes the whole disk
+ * writable still protects names in the root directory.
+ */
+export const ALL_FILES: FilePolicy = { base: "write", rules: [], missing: [], pinned: [], links: [] };
+
+/** The policy of a helper for file operations: it never has a network. */
+export function helperPolicy(files: FilePolicy): Policy {
+  return { files: files === ALL_FILES ? "unrestricted" : files, network: "restricted" };
+}
+
 /** Nothing is confined: it runs like a process without a sandbox object. */
 export function isUnconfined(policy: Policy): boolean {
   return policy.files === "unrestricted" && policy.network === "enabled";

@@ -85,6 +85,7 @@ Deno.test("SandboxProbe confines a network alone by Landlock, else by bubblewrap
   assert.equal((await setUp("bubblewrap").probe.choose(network)).type, "bubblewrap");
   const old = setUp("auto", (host) => (host.abi = { isAvailable: true, value: 5 }));
   assert.equal((await old.probe.choose(network)).type, "bubblewrap");
+  assert.equal((await setUp().probe.choose(network, "files")).type, "bubblewrap");
   const chosen = await setUp().probe.choose(network);
   // Content can be written everywhere but in the kernel's own directories; no signals, no abstract sockets.
   const rules = [{ path: "/usr", access: 0x4002 }, { path: "/dev", access: 0x4002 }];
