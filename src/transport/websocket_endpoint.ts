@@ -88,6 +88,8 @@ export abstract class WebSocketEndpoint<Message> {
   #fragmentOpcode: number | null = null;
 
   #ended: LinkEnd | null = null;
+  /** The peer broke the rules: earlier requests are being answered, then the connection ends. */
+  #violating: Promise<void> | null = null;
   #onEnd: () => void = () => {};
   #onPeerClosing: () => void | Promise<void> = () => {};
   #isStreamClosed = false;
@@ -211,7 +213,10 @@ export abstract class WebSocketEndpoint<Message> {
         else if (nowMs - begunAtMs >= DELIVERY_MS) return turn();
       }
       const frame = readFrame(this.#buffer, this.#start, this.#end, this.#rules);
-      if (frame.type === "violation") return this.violate(frame.reason, frame.closeCode);
+      if (frame.type === "violation") {
+        this.violate(frame.reason, frame.closeCode);
+        return this.#violating ?? undefined;
+      }
       if (frame.type === "incomplete") {
         this.#makeRoom(frame.totalBytes);
         return undefined;
@@ -223,6 +228,7 @@ export abstract class WebSocketEndpoint<Message> {
         if (busy !== undefined) return busy;
       } else {
         const message = this.#join(frame.opcode, payload, frame.isFinal);
+        if (this.#violating !== null) return this.#violating;
         if (message === undefined) continue;
         const busy = receiver(message);
         if (busy !== undefined) return busy;
@@ -260,7 +266,10 @@ export abstract class WebSocketEndpoint<Message> {
   /** What was asked before is answered; then the frame is echoed, so that a client closing by the book sees a clean end. */
   #peerCloses(payload: Uint8Array<ArrayBuffer>): Promise<void> | undefined {
     const violation = closeViolation(payload);
-    if (violation !== null) return this.violate(violation.reason, violation.closeCode);
+    if (violation !== null) {
+      this.violate(violation.reason, violation.closeCode);
+      return this.#violating ?? undefined;
+    }
     const echo = encodeFrame(OPCODE.close, payload.subarray(0, 2), this.#rules.role);
     const answering = this.#onPeerClosing();
     if (answering !== undefined) return answering.then(() => this.#endWith({ type: "peerClosed" }, echo));
@@ -329,8 +338,14 @@ export abstract class WebSocketEndpoint<Message> {
     });
   }
 
+  /** Ends the connection because of what the peer sent. What it asked before is answered first, as before its own close. */
   protected violate(reason: string, closeCode: number = CLOSE_CODE.protocolError): undefined {
-    this.#endWith({ type: "violation", reason, closeCode }, encodeCloseFrame(closeCode, reason, this.#rules.role));
+    const end = () =>
+      this.#endWith({ type: "violation", reason, closeCode }, encodeCloseFrame(closeCode, reason, this.#rules.role));
+    this.#fragments.clear();
+    const answering = this.#onPeerClosing();
+    if (answering === undefined) end();
+    else this.#violating = answering.then(end);
     return undefined;
   }
 

@@ -130,6 +130,28 @@ Deno.test("what is asked in the same packet as a close frame is answered before 
   await Deno.remove(file);
 });
 
+Deno.test("what is asked in the same packet as a frame that breaks the rules is answered before the reason", async () => {
+  await using server = await TestServer.start();
+  const fragment = clientFrame(OPCODE.text, new Uint8Array(1), { isFinal: false });
+  const broken: readonly [code: number, frame: Uint8Array][] = [
+    [1002, Uint8Array.of(0x81, 0x00)], // No mask.
+    [1002, clientFrame(OPCODE.continuation, new Uint8Array(1))],
+    [1002, Uint8Array.of(...fragment, ...fragment)],
+    [1002, clientFrame(OPCODE.close, new Uint8Array(1))],
+    [1007, clientFrame(OPCODE.text, Uint8Array.of(0xff))],
+    [1009, clientFrame(OPCODE.text, new Uint8Array(), { claimedLength: 18 * 1024 * 1024 })],
+  ];
+  for (const [code, frame] of broken) {
+    using socket = await RawWebSocket.connect(server.url);
+    await socket.handshake();
+    await socket.write(Uint8Array.of(...clientFrame(OPCODE.text, new TextEncoder().encode(status(1))), ...frame));
+    assert.deepEqual(await socket.readMessage(), { id: 1, result: ready });
+    const farewell = await socket.readFrame();
+    const [high = 0, low = 0] = farewell!.payload;
+    assert.deepEqual([farewell?.opcode, high * 256 + low], [OPCODE.close, code]);
+  }
+});
+
 Deno.test("violations are explained with id -1, then the connection ends", async () => {
   await using server = await TestServer.start();
   for (
