@@ -39,8 +39,8 @@ export async function readCertificate({ certFile, keyFile }: TlsFiles): Promise<
 }
 
 /**
- * Why a key file with these rights is not accepted, or null. Nobody but its owner may read it; one of root's may also be
- * read by its group, which is how distributions hand keys to services.
+ * Why a key file with these rights is not accepted, or null. Nobody but its owner may read it. One of root's may also be
+ * read by its group, if the server is not root: that is how distributions hand keys to services.
  */
 export function complainOfRights(info: Pick<Deno.FileInfo, "mode" | "uid">, ownUid: number | null): string | null {
   const { mode, uid } = info;
@@ -48,7 +48,7 @@ export function complainOfRights(info: Pick<Deno.FileInfo, "mode" | "uid">, ownU
   const advice = "set its mode to 600, and its owner to the server's user or root";
   if (uid !== ownUid && uid !== 0) return `belongs to another user (uid ${uid}): ${advice}`;
   const isOthersBusiness = (mode & (RIGHTS_OF_OTHERS | GROUP_OTHER_RIGHTS)) !== 0 ||
-    ((mode & GROUP_READ) !== 0 && uid !== 0);
+    ((mode & GROUP_READ) !== 0 && (uid !== 0 || ownUid === 0));
   if (!isOthersBusiness) return null;
   return `is open to others (mode ${(mode & 0o777).toString(8).padStart(3, "0")}): ${advice}`;
 }
