@@ -24,7 +24,7 @@ function load() {
   });
 }
 
-/** The mode of a terminal, for `setTerminalMode`; null when the descriptor is none. */
+/** The mode of a terminal, for `setTerminalMode`; null when the descriptor is not a terminal. */
 export function terminalMode(descriptor: number): CBuffer | null {
   const c = functions ??= load();
   const mode = allocate(TERMIOS_BYTES);

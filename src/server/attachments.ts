@@ -3,8 +3,8 @@
  *
  * Each attachment is a cursor over what the process retains. It sends while its connection has room and goes on when there
  * is room again; what was dropped meanwhile is told by its size. So a slow viewer costs no memory and holds up nobody. It
- * is over when the process has closed and everything was told, or with the connection. Who may attach to which process is
- * the directory's to say.
+ * ends when the process has closed and everything was sent, or with the connection. The directory decides who may attach
+ * to which process.
  */
 
 import { invalidRequest } from "../errors.ts";
@@ -38,7 +38,7 @@ export class Attachments implements Owned {
     this.#outlet = outlet;
   }
 
-  /** Follows a process after a number. Replaces what there was of it. Nothing is sent before `begin` is called. */
+  /** Follows a process from a sequence number on. Replaces an earlier attachment. Sends nothing before `begin` is called. */
   attach(process: ManagedProcess, options: { role: AttachRole; afterSeq: number }): { begin(): void } {
     this.#remove(process.uid);
     if (this.#attached.size >= MAX_ATTACHMENTS) {
@@ -65,7 +65,7 @@ export class Attachments implements Owned {
     }
   }
 
-  /** Refuses to change a process that this connection is attached to in order to look on. */
+  /** Throws if this connection is attached to the process only as a viewer. */
   requireControl(uid: string): void {
     if (this.#attached.get(uid)?.role !== "view") return;
     throw invalidRequest(`this connection is attached to process ${uid} to view it: attach with role \`control\``);
@@ -170,7 +170,7 @@ class Attachment implements Viewer {
     const { uid, exitSeq } = this.process;
     if (this.#hasToldExit || exitSeq === null || exitSeq > seq) return;
     this.#hasToldExit = true;
-    // Who begins behind the exit knows of it from the answer.
+    // A viewer that begins after the exit learns of it from the answer.
     if (exitSeq <= this.#cursor) return;
     const { exit, networkDenials } = this.process.status();
     const { exitCode, sandboxDenied, end } = exit!;

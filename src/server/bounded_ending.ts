@@ -19,7 +19,7 @@ export class BoundedEnding {
     this.#clock = clock;
   }
 
-  /** It must be over this long from now. Can be said again, which can only make it sooner. */
+  /** It must be over this long from now. Another call can only make it sooner. */
   limit(ms: number): void {
     const deadlineMs = this.#clock.now() + ms;
     if (this.#isOver || deadlineMs >= this.#deadlineMs) return;

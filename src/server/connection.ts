@@ -77,7 +77,7 @@ const DECODING: DecodeOptions = { limits: JSON_LIMITS, content: LONG_CONTENT };
 /** How long answers may take to leave once a connection was told to end. */
 const FINAL_ANSWERS_MS = 2000;
 
-/** How long the holder of a session has to show life when another connection asks for the session. */
+/** How long the holder of a session may take to answer a probe when another connection asks for the session. */
 const PROBE_MS = 5000;
 
 /** What a connection that lost its session is told; the reference's text. */
@@ -189,7 +189,7 @@ export class Connection<Resources extends SessionResources> implements SessionHo
     // Then the link ends by itself in a moment.
     if (this.#isLeaving) return;
     this.#log.info("session taken over by another connection");
-    // Past the queue, which is closed: what waited there was for a peer that has given up on this connection.
+    // Not through the queue, which is closed: its client has given up on this connection.
     this.#link.send([encodeError(NO_REQUEST_ID, toWireError(invalidRequest(SESSION_TAKEN_OVER)))]).catch(() => {
       // A peer that is gone need not be told.
     });

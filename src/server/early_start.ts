@@ -11,7 +11,7 @@ import { loadProcesses } from "./late_processes.ts";
 import type { PreparedCall } from "./method_table.ts";
 import type { SessionState } from "./session_state.ts";
 
-/** Null: the methods know. */
+/** Null: leave it to the method table. */
 export function prepareEarly(
   method: string,
   raw: unknown,

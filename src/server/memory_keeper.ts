@@ -35,7 +35,7 @@ export class MemoryKeeper {
     this.#options = options;
   }
 
-  /** Something was asked of the server. */
+  /** The server received a request. */
   noteActivity(): void {
     this.#looksLeft = LOOKS_AFTER_ACTIVITY;
     if (this.#cancel === null) this.#schedule();

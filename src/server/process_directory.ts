@@ -3,8 +3,8 @@
  *
  * A session reaches its own processes. A process that asked to be kept (`keepOnSessionEnd`) is reached by every session,
  * from its start on and after its own session has ended, unless sharing is off. Nothing else is ever reached across
- * sessions. What a process is called within its session, and what happens to it, is its manager's business; the
- * directory also ends what outlived its session when the server ends.
+ * sessions. The manager of its session names a process and decides what happens to it. When the server ends, the
+ * directory ends the processes that outlived their sessions.
  */
 
 import { invalidRequest } from "../errors.ts";
@@ -76,7 +76,7 @@ export class ProcessDirectory implements ProcessRegistry {
     return entry !== undefined && this.#mayReach(entry, from) ? entry.process : null;
   }
 
-  /** The same, or an error that says why not as far as that may be told. */
+  /** The same, but throws when there is none. The error says why, if this session may know. */
   get(uid: string, from: ProcessManager): ManagedProcess {
     const process = this.find(uid, from);
     if (process !== null) return process;
@@ -84,7 +84,7 @@ export class ProcessDirectory implements ProcessRegistry {
     throw invalidRequest(`unknown process uid ${uid}${reason === null ? "" : `: ${reason}`}`);
   }
 
-  /** The process that people call so: the one that lives, or else the one that was started last. */
+  /** The process with this name: the one that is running, or else the one that was started last. */
   getNamed(name: string, from: ProcessManager): ManagedProcess {
     let last: ManagedProcess | null = null;
     for (const entry of this.#entries.values()) {
@@ -96,7 +96,7 @@ export class ProcessDirectory implements ProcessRegistry {
     return last;
   }
 
-  /** What this session can reach of others, in the order of start. */
+  /** Processes of other sessions that this session can reach, in the order of their start. */
   othersOf(from: ProcessManager): DirectoryEntry[] {
     return [...this.#entries.values()].filter((entry) => entry.manager !== from && this.#mayReach(entry, from));
   }
@@ -108,7 +108,7 @@ export class ProcessDirectory implements ProcessRegistry {
     for (const orphaned of this.#orphaned) orphaned.countRetention(this.#hasClients);
   }
 
-  /** A session has ended: what it left is looked after here from now on. */
+  /** A session has ended: from now on the directory looks after the processes it left. */
   adopt(manager: ProcessManager): void {
     if (manager.size > 0) this.#orphaned.add(manager);
     for (const orphaned of this.#orphaned) orphaned.countRetention(this.#hasClients);
@@ -116,7 +116,7 @@ export class ProcessDirectory implements ProcessRegistry {
 
   // ---- for the server
 
-  /** Whether something of any session has not closed. */
+  /** Whether a process of any session has not closed yet. */
   get hasRunning(): boolean {
     return this.#entries.values().some(({ process }) => !process.isClosed);
   }

@@ -81,7 +81,7 @@ export class ProcessOutlet implements ProcessEventSink {
     }
   }
 
-  /** As output, of which there is never more than has room: others may resize as often as they like. */
+  /** Sent only while there is room, like output: others may resize as often as they like. */
   #resized(params: ProcessResizedNotification): void {
     if (this.#outlet.hasRoom) this.#outlet.output(encodeNotification("process/resized", params));
     else this.#resizedMeanwhile.set(params.uid, params);
@@ -93,7 +93,7 @@ export interface ProcessDetails {
   readonly networkDenials: readonly NetworkDenial[] | null;
 }
 
-/** What is known of a process in the fields a client has asked for: none, unless it did. */
+/** The optional fields about a process that the client asked for; empty if it asked for none. */
 export function detailFields(outlet: Outlet, { end, networkDenials }: ProcessDetails): DetailFields {
   return {
     ...(outlet.wants.has("processEndReason") ? { endReason: end?.reason ?? null, signal: end?.signal ?? null } : {}),

@@ -25,7 +25,7 @@ export interface RemoteExecutorConfig extends Omit<ServingOptions, "authenticato
    * owner alone. Without it there is a new key for each start, which clients that remember the old one refuse.
    */
   readonly identityFile?: string;
-  /** The key itself, for who keeps it elsewhere. */
+  /** The key itself, for programs that keep it elsewhere. */
   readonly identity?: KeyPair;
   /** Let tokens and plain JSON-RPC travel in clear beyond this machine. */
   readonly allowInsecure?: boolean;
@@ -33,8 +33,8 @@ export interface RemoteExecutorConfig extends Omit<ServingOptions, "authenticato
 }
 
 /**
- * Registers, connects and serves until it is shut down. What may pass is tried again; `finished` rejects with what is
- * final, such as a token that is refused.
+ * Registers, connects and serves until it is shut down. Temporary failures are tried again. `finished` rejects with a
+ * final one, such as a refused token.
  */
 export async function runRemoteExecutor(config: RemoteExecutorConfig): Promise<RunningServer> {
   const { token } = config;

@@ -42,7 +42,7 @@ export interface OwnFiles {
   readonly reader: ConfinedReader;
 }
 
-/** Where none can be confined, and every request that would need one is refused before. */
+/** For hosts that can confine nothing: requests that would need a helper are refused before. */
 const NO_HELPER: HelperProgram = { program: "", argv: [], env: {}, needs: [] };
 
 export class Sandboxing {
@@ -114,7 +114,7 @@ export class Sandboxing {
     return (order) => new ConfinedWatch({ pool: this.#helpers, owner, policy, isDenied }, order);
   }
 
-  /** What sandboxes are made with here; looks when nobody has before. */
+  /** What sandboxes are made with here. The first call examines the host. */
   async report(): Promise<SandboxReport> {
     return sandboxReport(await this.service.describe());
   }
@@ -128,7 +128,7 @@ export class Sandboxing {
     this.#helpers.close();
   }
 
-  /** Once: what is confined with network can connect to this server, which asks it for nothing, and be unconfined. */
+  /** Once: a confined process with network can connect to this server, which asks for no token, and leave its sandbox. */
   #warnOfOpenDoor({ permissions }: Sandbox): void {
     if (!this.#isOpenDoorUntold || permissions.type !== "managed" || permissions.network !== "enabled") return;
     this.#isOpenDoorUntold = false;
@@ -139,7 +139,7 @@ export class Sandboxing {
   }
 }
 
-/** A command that was not named, or not well, is the failure of every file request, but not of processes. */
+/** A helper that is missing or wrong fails every sandboxed file request, but no process. */
 function findHelper(serverEnv: SandboxingOptions["serverEnv"], { helper }: RuntimePaths): HelperProgram | DomainError {
   try {
     return helperProgram(serverEnv, helper);

@@ -80,7 +80,7 @@ export interface ServerOptions extends ServingOptions {
   allowOtherUsers?: boolean;
   /** Web pages of these origins may connect, if there is an authenticator. Default: none. */
   allowedOrigins?: readonly string[];
-  /** What connections are made private with. Null: nothing. */
+  /** What encrypts connections. Null: nothing does. */
   tls?: SecureLayer | null;
   pingIntervalMs?: number;
 }
@@ -101,7 +101,7 @@ const DEFAULT_PING_INTERVAL_MS = 30_000;
 const DEFAULT_DETACHED_SESSION_TTL_MS = 30_000;
 const DEFAULT_MAX_DETACH_TTL_MS = 24 * 60 * 60 * 1000;
 
-/** Starts a server; rejects when its address cannot be had. */
+/** Starts a server; rejects when it cannot listen on the address. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const server = new Server(options, { isStdio: options.listen.type === "stdio" });
   server.serve(await openSource(options));
@@ -258,7 +258,7 @@ class Server implements RunningServer {
     });
   }
 
-  /** With tables of its own: nobody is to find anything of it in the server's. */
+  /** With its own tables: nothing of it may show up in the server's. */
   async #rehearse(settings: ProcessSettings): Promise<void> {
     const { rehearse } = await import("./rehearsal.ts");
     const [clock, log] = [this.#clock, silentLogger()];
@@ -326,7 +326,7 @@ class Server implements RunningServer {
       this.#ending.wait("sessions", this.#sessions.endAll("serverShutdown")),
       this.#ending.wait("kept processes", this.#directory.endOrphans(this.#graceMs)),
     ]);
-    // One that could not be loaded has told whoever asked for it, and holds nothing.
+    // If it could not be loaded, its caller was told, and it holds nothing.
     const sandboxing = this.#sandboxing?.catch(() => null) ?? null;
     (await this.#ending.wait("sandboxing", Promise.resolve(sandboxing)))?.close();
     const { survivors } = await this.#ending.wait("processes", this.#backend.close({ graceMs: this.#graceMs }));

@@ -127,7 +127,7 @@ export class SessionState implements SessionResources, ClaimScope {
   }
 
   async end(reason: SessionEndReason, graceMs: number): Promise<void> {
-    // Without processes the session has ended in this very turn, so that no start comes in between.
+    // Without processes the session ends in this turn, so no start can come in between.
     if (this.#opened !== null) await this.#opened.end(reason, graceMs);
     this.#hasEnded = true;
     this.#outlet = null;

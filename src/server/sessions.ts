@@ -11,13 +11,13 @@ import type { Logger } from "../log.ts";
 
 /** The connection that holds a session. */
 export interface SessionHolder {
-  /** Its peer has said goodbye, or will be: it only stays for the last answers, and who wants the session may have it. */
+  /** The connection is ending and only sends its last answers. Another connection may take the session. */
   readonly isLeaving: boolean;
   /** Another connection wants the session: make sure the peer of this one still lives. */
   probe(): void;
   /**
-   * Another connection has the session from now on: nothing of this one may reach it any more when this returns. The
-   * peer is told and dropped.
+   * Another connection has the session from now on. When this returns, nothing from this connection may reach the session
+   * any more. The peer is told and dropped.
    */
   displace(): void;
 }
@@ -37,7 +37,7 @@ export interface SessionRegistryOptions<Resources> {
   log: Logger;
   /** How long a detached session waits for its client. 0: destroyed at once. */
   detachedTtlMs: number;
-  /** The most that a client may ask for in place of that. Default: no more than that. */
+  /** The longest time that a client may ask for instead. Default: `detachedTtlMs`. */
   maxDetachTtlMs?: number;
   createResources(sessionId: string): Resources;
   /** Ends all a session owns. Resolves when nothing of it is left. */
@@ -64,7 +64,7 @@ export class SessionRegistry<Resources> {
     return this.#sessions.size;
   }
 
-  /** A new session, held by this connection. It waits as long as it is asked to, but no longer than it may. */
+  /** A new session, held by this connection. `detachTtlMs` is how long the client wants it to wait; it is capped. */
   open(holder: SessionHolder, { detachTtlMs }: { detachTtlMs?: number } = {}): Session<Resources> {
     const id = crypto.randomUUID();
     const entry: Entry<Resources> = {
@@ -79,8 +79,8 @@ export class SessionRegistry<Resources> {
   }
 
   /**
-   * Takes up a session. The holder of an attached one is only asked for a sign of life, unless the session is to be taken
-   * over: whoever knows its id is the client, and has given up on the connection it had.
+   * Resumes a session. If it is attached, its holder is only probed and the call fails, unless `takeover` is set: anyone
+   * who knows the id is the client, and has given up on the old connection.
    */
   resume(
     id: string,

@@ -1,4 +1,4 @@
-/** Warns the operator of members in sandbox objects that are ignored: of each once, and of so many at most. */
+/** Warns the operator of ignored members in sandbox objects: once for each, up to a bounded number. */
 
 import { type Logger, shortened } from "../log.ts";
 import { unknownMembers } from "../protocol/profile_members.ts";
@@ -19,7 +19,7 @@ export class UnknownMemberLog {
 
   /** To be called with every sandbox object that was accepted. */
   look(sandbox: unknown): void {
-    // Not even looked at any more: a walk for each request would be for nothing.
+    // The list is full, so nothing more would be logged: do not walk the object.
     if (this.#warned.size >= MAX_WARNED_MEMBERS) return;
     for (const place of unknownMembers(sandbox)) {
       const member = shortened(place, MAX_PLACE_CHARS);

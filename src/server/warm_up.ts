@@ -2,9 +2,9 @@
  * When a server loads what its start-up has left out: while it is idle, or else between the greeting of its first client
  * and that client's first request.
  *
- * In two steps. What nearly every client asks for first, a process, comes first, and the rest a moment later, so that a
- * request that waits for the one does not wait for the other. Whoever needs something sooner loads it: nothing here is
- * ever waited for.
+ * In two steps: first what a process needs, because nearly every client starts one first, and a moment later the rest. So
+ * a request that waits for the first step does not wait for the second. Code that needs something sooner loads it
+ * itself: nobody waits for the warm-up.
  */
 
 import type { Clock } from "../clock.ts";

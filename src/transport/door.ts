@@ -45,7 +45,7 @@ export interface DoorRequest<Inspection> {
   readonly body: Uint8Array<ArrayBuffer> | null;
   readonly remote: string;
   readonly inspection: Inspection;
-  /** Takes it among those that are served, so that it may wait. False when there is no room. Any number of times. */
+  /** Counts it among the served connections, so that it may wait. False when there is no room. May be called again. */
   admit(): boolean;
   /** Resolves when the peer has closed its side, so that nobody waits for the answer. Never rejects. */
   whenGone(): Promise<void>;

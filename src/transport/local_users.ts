@@ -80,7 +80,7 @@ export function complainOfOwner(owner: SocketOwner | null, { ownUid, overflowUid
   return null;
 }
 
-/** Null when this program sees every user as itself, so that even `nobody` is one user. */
+/** Null outside of user namespaces, where every user can be told apart, even `nobody`. */
 function overflowUid(): number | null {
   if (/^\s*0\s+0\s+4294967295\s*$/.test(readUidMap() ?? "")) return null;
   return Number(readSysctl("kernel.overflowuid") ?? DEFAULT_OVERFLOW_UID);

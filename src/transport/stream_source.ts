@@ -22,7 +22,7 @@ export interface AcceptedStream extends ByteStream {
 
 export interface StreamSource {
   readonly addr: Deno.Addr;
-  /** The next connection. Rejects when none can be had just now, and after `close`. */
+  /** The next connection. Rejects when none can be accepted now, and after `close`. */
   accept(): Promise<AcceptedStream>;
   close(): void;
   /** Resolves when nothing is under way any more, provided that this and all its connections have been closed. */

@@ -1,5 +1,5 @@
 /**
- * The files of TLS: read, and judged before anything is made of them. Messages name flags and paths, never contents.
+ * Reads the TLS files and checks them before they are used. Messages name flags and paths, never contents.
  */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
@@ -53,7 +53,7 @@ export function complainOfRights(info: Pick<Deno.FileInfo, "mode" | "uid">, ownU
   return `is open to others (mode ${(mode & 0o777).toString(8).padStart(3, "0")}): ${advice}`;
 }
 
-/** The text and the rights of one and the same file, even if another one takes its name meanwhile. */
+/** Text and rights of the same file, even if another file takes its name meanwhile. */
 async function readFile(flag: string, path: string): Promise<{ text: string; info: Deno.FileInfo }> {
   try {
     using file = await Deno.open(path);
@@ -77,7 +77,7 @@ function parse<T>(flag: string, path: string, what: string, make: () => T): T {
   try {
     return make();
   } catch {
-    // The parser's words are about its own inside, and could quote the file.
+    // The parser's message is about its internals, and could quote the file.
     throw new Error(`${flag} ${JSON.stringify(path)} does not hold a ${what} in PEM`);
   }
 }

@@ -51,7 +51,7 @@ export class TlsLayer implements SecureLayer {
 
   async open(stream: AcceptedStream): Promise<AcceptedStream> {
     const buffer = new Uint8Array(FIRST_READ_BYTES);
-    // Cryptography costs memory and time: nothing of it before the peer has said something, and something right.
+    // Cryptography costs memory and time: none is spent before the peer has sent something that looks like TLS.
     const count = await stream.read(buffer);
     if (count === null) throw new Error("the peer closed the connection before it sent anything");
     const firstBytes = buffer.subarray(0, count);

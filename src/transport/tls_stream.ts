@@ -107,7 +107,7 @@ export class TlsStream implements AcceptedStream {
     });
   }
 
-  /** Says goodbye in TLS and in TCP. */
+  /** Closes our side in TLS and in TCP. */
   closeWrite(): Promise<void> {
     if (this.#failure !== null) return Promise.resolve();
     return new Promise((resolve, reject) => {

@@ -1,9 +1,9 @@
 /**
  * What one HTTP request is answered: a health probe, a login that is only tried, a refusal, or the upgrade to a websocket.
  *
- * A pure decision in the reference server's order: Origin, Host (ours), route, user (ours), method, upgrade headers, auth. Statuses
- * and bodies are the reference's too, since clients show them. Reading the request, writing the answer and the
- * websocket itself are left to the listener.
+ * A pure decision in the reference server's order: Origin, Host (ours), route, user (ours), method, upgrade headers,
+ * auth. Statuses and bodies are the reference's too, since clients show them. Reading the request, writing the answer and
+ * the websocket itself are left to the listener.
  */
 
 import { shortened } from "../log.ts";
@@ -27,7 +27,7 @@ export interface UpgradeContext {
   readonly authenticator: Authenticator | null;
   /** Whether the listener is on a TCP loopback address, where a browser on this machine could be led to it. */
   readonly isLoopbackListener: boolean;
-  /** Why the peer is none of the users that are served, for the log; null or absent when it is one. */
+  /** For the log: why the peer is not one of the served users. Null or absent when it is. */
   readonly foreignPeer?: string | null;
   /** Web pages of these origins may connect, if there is an authenticator. Default: none. */
   readonly allowedOrigins?: readonly string[];

@@ -1,9 +1,9 @@
 /**
  * Connections that have not yet shown that they may be served: in TLS, in their request head, or refused and not gone.
  *
- * They have a number of their own, so that they take no place of those that may. When the room is full, the one that has
- * waited longest leaves, of the address that has most of them: a client sends its request at once and is through in
- * milliseconds, however many idle sockets somebody else holds. How long one may stay is the listener's business.
+ * They have a limit of their own, so that they take no place from connections that are served. When the room is full, the
+ * address with the most of them loses the one that has waited longest: a real client sends its request at once and is
+ * through in milliseconds, however many idle sockets somebody else holds. The listener decides how long one may stay.
  */
 
 export interface WaitingRoomOptions {

@@ -310,7 +310,7 @@ export abstract class WebSocketEndpoint<Message> {
 
   /**
    * Keeps reading an ended connection until the peer has closed too, so that closing does not discard our last words.
-   * How long that may take is the linger's business, how much is this one's.
+   * `#linger` bounds how long that may take; this method bounds how much is read.
    */
   async #discardUntilClosed(): Promise<void> {
     const limit = this.#receivedBytes + MAX_DISCARDED_BYTES;

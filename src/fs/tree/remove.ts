@@ -66,7 +66,7 @@ async function removeAt(directory: number, path: ByteString, recursive: boolean,
 
 /** How often a directory is emptied again because something was put into it, or in its place. */
 const MAX_ROUNDS = 32;
-/** How often it is tried under its own name. Whoever keeps swapping that name can win every round, in step with us. */
+/** How often it is tried under its own name. A program that keeps swapping that name in step with us can win every time. */
 const ROUNDS_UNDER_ITS_NAME = 4;
 
 /** A directory of the tree being emptied. */

@@ -51,7 +51,7 @@ export class ChangeQueue {
   addUnwatched(directory: ByteString): void {
     if (this.#isClosed) return;
     if (this.#isFull) this.overflow();
-    // Too many to name: then it is said of the whole watch.
+    // Too many to name: the overflow is reported for the whole watch.
     if (this.#unwatched.size >= this.#maxPending) {
       this.#unwatched.clear();
       this.#unwatched.add(this.#options.root);

@@ -82,7 +82,7 @@ function isObstacle(error: unknown): boolean {
     error instanceof Deno.errors.FilesystemLoop || error instanceof Deno.errors.NotCapable;
 }
 
-/** A directory with content belongs to whoever put it there, whoever made the directory. */
+/** A directory with content is not ours any more, even if we made the directory. */
 function isEmpty(path: string, info: Deno.FileInfo): boolean {
   if (!info.isDirectory) return info.size === 0;
   for (const _ of Deno.readDirSync(path)) return false;

@@ -6,9 +6,9 @@
  * caller passes the bytes to bubblewrap or builds them into the launch stub.
  *
  * Network calls can also be refused through a listener, whose holder then knows what was refused, and the execution of
- * programs can be left to the holder's decision. If several filters
- * bind a process, the kernel takes the strictest answer, an error number before a notification; of equal ones it takes
- * the youngest filter's. So to notify, no older filter may answer with an error.
+ * programs can be left to the holder's decision. If several filters bind a process, the kernel takes the strictest
+ * answer, an error number before a notification; of equal ones it takes the youngest filter's. So to notify, no older
+ * filter may answer with an error.
  *
  * More than 300 lines: half of it is the list of refused calls with their reasons.
  */

@@ -61,7 +61,7 @@ export function processOf(tid: number): number | null {
   return tid;
 }
 
-/** A descriptor that stands for a thread's process and its descriptors; negative when there is none to be had. */
+/** A descriptor that stands for a thread's process and its descriptors; negative when the kernel gives none. */
 export function openThread(tid: number, tgid: number): number {
   const thread = libc().syscall(SYS_PIDFD_OPEN, BigInt(tid), PIDFD_THREAD, 0n, 0n);
   return thread >= 0 || tid !== tgid ? thread : openPidfd(tid);

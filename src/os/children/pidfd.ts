@@ -26,7 +26,7 @@ export function openPidfd(pid: number): number {
   return libc().syscall(SYS_PIDFD_OPEN, BigInt(pid), 0n, 0n, 0n);
 }
 
-/** Whether the process of a descriptor exists, be it as a zombie: then nobody else has its number. */
+/** Whether the process of a descriptor still exists, even as a zombie: then no other process has its number. */
 export function isPidfdThere(pidfd: number): boolean {
   return libc().syscall(SYS_PIDFD_SEND_SIGNAL, BigInt(pidfd), 0n, 0n, 0n) === 0;
 }

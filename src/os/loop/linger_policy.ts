@@ -14,7 +14,7 @@ export const LINGER_US = 250;
 
 /**
  * How much of it the processor is kept awake at most. Enough for a client's next request and for the echo of a program.
- * Halved whenever that was in vain, so that something that happens every millisecond does not cost a tenth of a core.
+ * Halved whenever nothing came, so that something that happens every millisecond does not cost a tenth of a core.
  */
 export const MAX_AWAKE_US = 100;
 const MIN_AWAKE_US = 10;

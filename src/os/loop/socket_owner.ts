@@ -34,7 +34,7 @@ const SYS = Deno.build.arch === "aarch64"
   ? { socket: 198n, bind: 200n, listen: 201n, connect: 203n, getsockname: 204n, geteuid: 175n }
   : { socket: 41n, bind: 49n, listen: 50n, connect: 42n, getsockname: 51n, geteuid: 107n };
 
-/** The descriptor is the caller's; negative when there is none to be had. */
+/** The descriptor is the caller's; negative when the kernel gives none. */
 function makeSocket(family: number, type: number, protocol = 0): number {
   return libc().syscall(SYS.socket, BigInt(family), BigInt(type), BigInt(protocol), 0n);
 }

@@ -70,7 +70,7 @@ export class ConfinedStarts {
       return process;
     }
     (calls as SupervisedCalls | null)?.close();
-    // What the wrapper has to say is in its pipes. There never was a command.
+    // The wrapper's complaint is in its pipes. The command never started.
     const complaint = new SetUpComplaint();
     process.begin(complaint);
     process.killIfRunning();

@@ -1,4 +1,4 @@
-/** Whoever decides what a confined child and its descendants execute. */
+/** Decides what a confined child and its descendants may execute. */
 
 import type { PreparedLaunch } from "../../launch/launch_plan.ts";
 import type { CallAnswerer } from "./supervised_calls.ts";

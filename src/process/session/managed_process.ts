@@ -427,7 +427,7 @@ export class ManagedProcess implements ProcessObserver {
 
   // ---- ending
 
-  /** Why the process is about to end, said by whoever makes it end. The first to say so is believed. */
+  /** Why the process is about to end, as the code that ends it says. The first reason counts. */
   noteEndReason(reason: EndReason): void {
     this.#whenRunning(({ ending }) => ending.noteReason(reason));
   }

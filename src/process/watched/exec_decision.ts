@@ -37,7 +37,7 @@ export type EscalationOutcome =
   /** Not run; the caller printed the reason and ended with 1. */
   | { readonly type: "refused"; readonly reason: string };
 
-/** Whoever decides. */
+/** Decides executions. */
 export interface ExecDecider {
   /** The signal: nobody waits for the answer any more. A rejection denies, and its message is not shown to the caller. */
   decide(call: ExecCall, signal: AbortSignal): Promise<ExecVerdict>;

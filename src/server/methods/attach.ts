@@ -15,7 +15,7 @@ export function bindAttachMethods(table: MethodTable<CallContext<SessionState>, 
       : directory.getNamed(params.name, processes);
     const { gap } = process.view(0, 0);
     const { uid, processId, name, tty, size, nextSeq, exit, closed } = process.info();
-    // Who does not say where to begin has missed nothing.
+    // A client that does not say where to begin has missed nothing.
     const afterSeq = params.afterSeq ?? (gap.firstSeq ?? 1) - 1;
     const { begin } = attachmentsOf(context).attach(process, { role: params.role, afterSeq });
     context.afterReply(begin);

@@ -17,6 +17,6 @@ export function bindEnvironmentMethods<Context>(
   const ready: EnvironmentStatus = { status: "ready" };
   table.bind(METHODS.environmentInfo, () => info);
   table.bind(METHODS.environmentStatus, () => ready);
-  // Not a part of the information above: it takes a probe, which neither start-up nor a handshake is to wait for.
+  // Not part of the information above: it takes a probe, and neither start-up nor a handshake should wait for one.
   table.bind(METHODS.environmentSandbox, async (): Promise<SandboxReport> => (await sandboxing()).report());
 }

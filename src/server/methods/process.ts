@@ -148,7 +148,7 @@ export function bindProcessMethods(
   });
 }
 
-/** The process, for requests that change something. Who is attached to it in order to look on is refused. */
+/** The process, for requests that change something. A connection that is attached only as a viewer is refused. */
 function findToChange(ref: ProcessRef, context: Context): ManagedProcess | null {
   if (ref.uid !== undefined) attachmentsOf(context).requireControl(ref.uid);
   return context.resources.findProcess(ref);
@@ -186,7 +186,7 @@ function inStatus(status: WriteStatus | Promise<WriteStatus>): ProcessWriteResul
   return status instanceof Promise ? status.then((settled) => ({ status: settled })) : { status };
 }
 
-/** What `process/read` and `process/wait` both say of the present. */
+/** The state of a process, as `process/read` and `process/wait` both report it. */
 function exitFields(outlet: Outlet, { exit, closed, networkDenials, failure }: ProcessStatus) {
   return {
     exited: exit !== null,

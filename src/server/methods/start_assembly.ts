@@ -16,7 +16,7 @@ export async function startProcess(
   context: CallContext<SessionState>,
 ): Promise<ProcessStartResult> {
   context.label({ process: params.processId, ...metadataFields(params.metadata) });
-  // Never run without the proxy a client relies on to watch over the network.
+  // A client that relies on a proxy to watch the network must never run without it.
   if (params.networkProxy !== null) throw invalidRequest("this server has no network proxy to launch processes with");
   const { processes, settings, shells } = context.resources;
   const { arg0, io, sandbox, enforceManagedNetwork, shellSnapshot: snapshot } = params;
