@@ -1,7 +1,7 @@
 /**
  * One child of `Deno.Command`: its streams, its exit, and signals to its group.
  *
- * Nothing is read before `begin`. Which children there are, and when they have to end, is the backend's.
+ * Nothing is read before `begin`. The backend knows all children and decides when they must end.
  */
 
 import {

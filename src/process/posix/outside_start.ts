@@ -21,7 +21,7 @@ export interface OutsideProgram {
   readonly path: string;
   readonly argv: readonly Uint8Array<ArrayBuffer>[];
   readonly env: readonly Uint8Array<ArrayBuffer>[];
-  /** Descriptors of the caller by their numbers there, as copies of ours. They stay the caller's of this function. */
+  /** Descriptors of the caller by their numbers there, as copies of ours. They still belong to the caller of this function. */
   readonly descriptors: ReadonlyMap<number, number>;
   readonly directory: number;
   readonly umask: number;

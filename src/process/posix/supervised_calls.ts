@@ -1,5 +1,5 @@
 /**
- * The calls that the filter of one child leaves to us, each passed to whoever answers its kind.
+ * The calls that the filter of one child leaves to us, each passed to the part that answers its kind.
  *
  * A process and its ancestors can have only one listener. So everything that is asked about, refused network calls and
  * programs to be executed, comes through this one. Owns the listener, which all processes under the filter share, until

@@ -1,11 +1,11 @@
 /**
  * How much unacknowledged output one process may have, and when it has to wait.
  *
- * With a client the window is what was reserved at the start, and more where that holds up a client who keeps pace: then
- * it is the way of the acknowledgements that takes so long, and not the client. One who does not read never gets more.
+ * With a client, the window is what was reserved at the start. It grows for a client who keeps pace and is held up only by
+ * the time that its acknowledgements travel. A client who does not read never gets more.
  * While the client is away the window grows, as far as the setting and the server's reserve allow. It shrinks again as the
  * output is acknowledged. Counts memory: the bytes of a chunk and what it costs besides, so that a process that writes
- * single bytes waits sooner. Which chunks are acknowledged is the journal's to know.
+ * single bytes waits sooner. The journal knows which chunks are acknowledged.
  */
 
 import type { Clock } from "../../clock.ts";

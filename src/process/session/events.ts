@@ -25,7 +25,7 @@ export type ProcessEvent =
     readonly networkDenials: readonly NetworkDenial[] | null;
   }
   | { readonly type: "closed"; readonly processId: string; readonly seq: number }
-  /** The terminal has another size. `by` is whoever asked for it. Told at any time. */
+  /** The size of the terminal has changed. `by` is the party that asked for it. May come at any time. */
   | {
     readonly type: "resized";
     readonly processId: string;

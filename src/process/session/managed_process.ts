@@ -56,7 +56,7 @@ export interface ManagedProcessOptions extends DeadlineOptions {
   readonly keepOnSessionEnd: boolean;
   /** What its client has to acknowledge is held for it. Null: the newest output is kept. */
   readonly window: Pick<AckWindowOptions, "reserve" | "windowBytes" | "detachedBytes"> | null;
-  /** Hears of its start and its end. Names the process and whoever asked for it. */
+  /** Logs its start and its end. Names the process and the request that started it. */
   readonly log: Logger;
 }
 
@@ -122,7 +122,7 @@ export class ManagedProcess implements ProcessObserver {
   readonly #deadlines: Deadlines;
   readonly #waiters: Waiters;
   #running: Running | null = null;
-  /** Nothing is heard of the child before the answer to its start: a client never hears of what it was not promised. */
+  /** No event of the child is sent before the answer to its start: until then the client does not know of the process. */
   #isAnswerDue = true;
   /** What was asked for before the child existed. */
   #onceRunning: ((running: Running) => void)[] = [];
@@ -213,7 +213,7 @@ export class ManagedProcess implements ProcessObserver {
     this.#log.debug("process started", { pid: child.pid, tty: io.type === "pty", sandboxed: this.#isSandboxed });
   }
 
-  /** There will be no child. Whoever waited for it learns why. */
+  /** There will be no child. Callers that wait for it are told why. */
   failedToStart(message: string): void {
     this.#onceRunning = [];
     this.#closeWithFailure(`the process could not be started: ${message}`);
@@ -288,7 +288,7 @@ export class ManagedProcess implements ProcessObserver {
     this.#settleIfDone();
   }
 
-  /** A read at this cursor: who asks for what follows is done with what came before. */
+  /** A read at this cursor: a client that asks for what follows is done with what came before. */
   acknowledgeCursor(afterSeq: number): void {
     if (this.#outputMode === "acknowledged") this.acknowledge(Math.min(afterSeq, this.#journal.nextSeq - 1));
   }
@@ -356,7 +356,7 @@ export class ManagedProcess implements ProcessObserver {
     }
   }
 
-  /** Everybody but `by`, who asked for it, is told. */
+  /** Everyone except `by`, which asked for it, is told. */
   resize({ rows, cols }: TerminalSize, by: unknown = null): void {
     this.#requireTerminal();
     this.#whenRunning(({ child }) => {
@@ -442,7 +442,7 @@ export class ManagedProcess implements ProcessObserver {
     });
   }
 
-  /** Gives up a child that outlived its kill. Whoever waited for its end learns that. */
+  /** Gives up a child that survived its kill. Callers that wait for its end are told so. */
   abandon(): void {
     this.#letGo();
     this.#closeWithFailure(`process ${this.pid} did not end after SIGKILL, and the server gave up on it`);
@@ -455,7 +455,7 @@ export class ManagedProcess implements ProcessObserver {
     this.#journal.setAway(isAway);
   }
 
-  /** Its session has ended, and it has not: nobody is left who could acknowledge anything. */
+  /** It has outlived its session: there is no client left to acknowledge anything. */
   outliveSession(): void {
     if (!this.#isClosed) this.#outputMode = "latest";
     this.#journal.dropWindow();

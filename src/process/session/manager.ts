@@ -56,9 +56,9 @@ export interface ProcessManagerOptions {
   readonly retainedOutputBytes?: number;
   /** How long a closed process is remembered while a client could read it. */
   readonly closedRetentionMs?: number;
-  /** The one of the server: what closed processes hold is bounded over all sessions. */
+  /** The server's ledger: what closed processes hold is bounded over all sessions. */
   readonly closedLedger?: ClosedLedger;
-  /** The one of the server: so is what clients have not acknowledged. */
+  /** The server's reserve: what clients have not acknowledged is bounded over all sessions too. */
   readonly outputReserve?: OutputReserve;
   /** The most that a process holds of that while its client is away. */
   readonly detachedOutputBytes?: number;
@@ -86,7 +86,7 @@ export interface StartOptions {
   readonly output?: OutputMode;
   /** What people call it. Default: nothing. */
   readonly name?: string | null;
-  /** For lines about this process; names it and whoever asked for it. */
+  /** For lines about this process; names the process and the request that started it. */
   readonly log?: Logger;
 }
 
@@ -273,7 +273,7 @@ export class ProcessManager {
 
     for (const process of ending) process.noteEndReason(reason);
     const survivorPids = await this.#endTrees(graceMs, sparesKept);
-    // Kills what the backend could not find. Nobody waits any longer for what still holds a pipe.
+    // Kills what the backend could not find. A process that still holds a pipe is not waited for any longer.
     for (const process of ending) {
       process.kill(reason);
       // Its end is waited for, whether or not its start was answered.

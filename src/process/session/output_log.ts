@@ -2,7 +2,8 @@
  * The output of one process that can still be read: the newest chunks, up to a number of bytes and of chunks.
  *
  * Promises: chunks stay whole and in order, the oldest go first, and a read at any cursor returns every retained chunk
- * after it. Where unacknowledged chunks are held, the caps are for the others. No I/O and no clock; numbering and waiting belong to the process. Appending is constant time on average.
+ * after it. Where unacknowledged chunks are held, the caps are for the others. No I/O and no clock; numbering and waiting
+ * belong to the process. Appending takes constant time on average.
  * A log that is complete can be packed, so that it costs little more than its bytes.
  */
 

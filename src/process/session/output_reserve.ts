@@ -2,8 +2,8 @@
  * What output that no client has acknowledged may take in memory, over all processes of a server.
  *
  * A process that loses nothing takes its window here before it is started, so memory is reserved before it is used. More
- * is lent while the client is away or keeps pace with a fast process, but never the last part: it is left to those who
- * want to start. Whoever was refused more can wait for some to come free.
+ * is lent while the client is away or keeps pace with a fast process, but never the last part, which is left for new
+ * starts. A process that was refused more can wait until some comes free.
  */
 
 import { DEFAULT_ACKNOWLEDGED_OUTPUT_BYTES, RESERVED_FOR_STARTS } from "../limits.ts";

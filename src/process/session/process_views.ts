@@ -29,7 +29,7 @@ export interface ProcessExit {
   readonly end: ProcessEnd;
 }
 
-/** More than the reference tells, so kept apart: a client is told only if it asked. */
+/** Not part of the reference's answers: sent only to clients that asked. */
 export interface ProcessEnd {
   readonly reason: EndReason;
   /** `SIGKILL` and the like, when a signal ended the child. */
@@ -53,7 +53,7 @@ export interface ReadOutcome extends ProcessStatus {
   readonly gap: OutputGap;
 }
 
-/** What a reader can not have any more. */
+/** What is no longer there for a reader. */
 export interface OutputGap {
   /** The number of the oldest output that is retained; null when there is none. */
   readonly firstSeq: number | null;

@@ -1,8 +1,8 @@
 /**
  * What a process printed, as a snapshot shows it: stdout and stderr apart, or the one stream of a terminal.
  *
- * A snapshot never exceeds the cap. Each stream alone may fill it; when both have more than fits, each gets half, and
- * what one leaves unused the other has.
+ * A snapshot never exceeds the cap. Each stream alone may fill it. When both have more than fits, each gets half, and one
+ * stream may use what the other leaves.
  *
  * Holds only what the output log does not: the beginning of what the log has dropped, and the end of it as far as the
  * log has too little of that stream. So a process that printed less than the log retains costs nothing here, and one

@@ -13,7 +13,7 @@ export interface TerminalSize {
 export interface Viewer {
   /** There is output, or the process has exited or closed. Does not throw. */
   woken(): void;
-  /** The terminal has another size. `by` is whoever asked for it. */
+  /** The size of the terminal has changed. `by` is the party that asked for it. */
   resized(size: TerminalSize, by: unknown): void;
 }
 

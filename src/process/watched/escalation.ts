@@ -33,7 +33,7 @@ import type { ExecRequest } from "./exec_request.ts";
 import { whyNotTrusted } from "./program_trust.ts";
 import type { WritablePlaces } from "./writable_places.ts";
 
-/** At the same time, for one shell. Each is a process and a handful of descriptors of ours. */
+/** Escalated programs of one shell at a time. Each is a process and a handful of our descriptors. */
 const MAX_ESCALATED = 128;
 
 /** Beyond 0 to 2. A program that has more open is refused rather than given some of them. */
@@ -42,7 +42,7 @@ const MAX_PASSED_DESCRIPTORS = 64;
 /** Between two looks for signals that wait for the caller: too short for people to notice. */
 const SIGNAL_LOOK_MS = 50;
 
-/** For a program whose caller is gone: to write what it has, and go. */
+/** How long a program whose caller is gone may take to write what it has and end. */
 const END_GRACE_MS = 1_000;
 
 const encoder = new TextEncoder();

@@ -78,7 +78,7 @@ export async function readExecRequest(
     const place = placeOf(call.tid, path, { directory, flags });
     if (typeof place === "number") return place;
     const seen = place.isOpenFile ? { type: "unknown" } as const : await experience.find(call.tid, place.absolute);
-    // As the kernel would say. Saying it here leaves no time in which something could appear there, unjudged.
+    // The kernel's own error. Answered here, so that nothing can appear there afterwards and run undecided.
     if (seen.type === "missing") return ENOENT;
     if (seen.type === "file" && !seen.isProgram) return EACCES;
     const [argvCopy, envCopy] = copies.lists;

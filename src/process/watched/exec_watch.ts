@@ -21,7 +21,7 @@ import { runStrictly } from "./strict_exec.ts";
 /** Reads of callers' memory at the same time: they occupy threads of the runtime's pool. */
 const MAX_READS = 8;
 
-/** A decision that takes longer waits for somebody, and should know when nobody waits for it any more. */
+/** A decision that takes longer waits for a person, and must learn when its caller is gone. */
 const QUICK_DECISION_MS = 20;
 
 export interface ExecWatchOptions extends EscalationOptions {

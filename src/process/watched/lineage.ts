@@ -1,7 +1,7 @@
 /**
  * Which processes are still the shell: the one that was started, and copies of it that have executed nothing.
  *
- * Every execution is asked about, so whoever has executed something is known. A process is the shell if neither it nor
+ * Every execution is asked about, so it is known which processes have executed something. A process is the shell if neither it nor
  * any parent up to the shell has. A process whose parent ended belongs to nobody here and is not the shell, and no
  * process can choose its parent (the filter sees to that). So a program can never pass for the shell.
  */
@@ -50,7 +50,7 @@ export class Lineage {
     return false;
   }
 
-  /** To be called before it is let through. It may fail: then it counts as a program all the same. */
+  /** To be called before it is let through. Even if the execution fails, the process counts as a program. */
   executes(pid: number): void {
     const stat = this.#asked?.pid === pid ? this.#asked : readStat(pid);
     if (stat === null) return;

@@ -3,8 +3,8 @@
  *
  * Every directory and link on the way counts, and the file itself. A place that the sandbox may write, or that is
  * writable for a group or for everybody, is not trusted. A directory such as /tmp, where everybody may add names but
- * nobody may take away another's, is trusted as far as the name on the way is root's or our own. Whoever wants a program
- * from another place to run outside names its very path in a rule.
+ * nobody may take away another's, is trusted as far as the name on the way is root's or our own. To let a
+ * program from another place run outside, name its exact path in a rule.
  */
 
 import { dirname, join } from "node:path/posix";
