@@ -190,7 +190,7 @@ export class Door<Inspection, Upgrade extends AcceptedUpgrade> {
     let isUpgraded = false;
     const patience = new Patience(this.#options.clock, () => closeQuietly(socket));
     try {
-      socket = await this.#secure(accepted, remote);
+      socket = await this.#secure(accepted, remote, () => patience.isOver);
       const request = await readRequest(socket, this.#options.maxBodyBytes ?? 0);
       if (request === null) return null;
 
@@ -247,13 +247,21 @@ export class Door<Inspection, Upgrade extends AcceptedUpgrade> {
   }
 
   /** The connection as it is read and written: directly, or over TLS. */
-  async #secure(accepted: AcceptedStream, remote: string): Promise<AcceptedStream> {
+  async #secure(accepted: AcceptedStream, remote: string, isTooLate: () => boolean): Promise<AcceptedStream> {
     const { tls } = this.#options;
     if (tls === null) return accepted;
     try {
       return await tls.open(accepted);
     } catch (error) {
-      const reason = `TLS handshake failed: ${error instanceof Error ? error.message : error}`;
+      // A socket that we have closed ourselves fails too, and its error does not say why.
+      const why = isTooLate()
+        ? `not complete within ${PATIENCE_MS / 1000} s`
+        : !this.#waiting.holds(accepted, withoutPort(remote))
+        ? "too many connections wait, and this one waited longest"
+        : error instanceof Error
+        ? error.message
+        : String(error);
+      const reason = `TLS handshake failed: ${why}`;
       if (!this.#isClosed) this.#refusals.add({ remote, status: 400, reason });
       throw error;
     }
@@ -320,12 +328,20 @@ class Patience {
   #leftMs = PATIENCE_MS;
   #startedAtMs: number;
   #cancel: () => void;
+  #isOver = false;
 
   constructor(clock: Clock, exhausted: () => void) {
     this.#clock = clock;
-    this.#exhausted = exhausted;
+    this.#exhausted = () => {
+      this.#isOver = true;
+      exhausted();
+    };
     this.#startedAtMs = clock.now();
-    this.#cancel = clock.setTimer(this.#leftMs, exhausted);
+    this.#cancel = clock.setTimer(this.#leftMs, this.#exhausted);
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
   }
 
   pause(): void {

@@ -45,6 +45,11 @@ export class WaitingRoom {
     if (ofAddress.size === 0) this.#byAddress.delete(address);
   }
 
+  /** Whether the connection still waits here. */
+  holds(connection: Closable, address: string): boolean {
+    return this.#byAddress.get(address)?.has(connection) ?? false;
+  }
+
   /** Closes the connection whose turn it is. False when there is none. */
   closeOne(): boolean {
     const [first] = this.#byAddress;

@@ -1,6 +1,7 @@
 /** wss: the same server behind TLS, with the same limits, tokens and back-pressure. */
 
 import assert from "node:assert/strict";
+import { MAX_WAITING_CONNECTIONS } from "../../src/protocol/limits.ts";
 import { OPCODE } from "../../src/transport/websocket_frames.ts";
 import { makeCertificate } from "../support/certificates.ts";
 import { Flood } from "../support/flood.ts";
@@ -172,6 +173,19 @@ withTls("peers that stay silent, speak plain HTTP, stop in the handshake or send
     assert.deepEqual(await socket.readMessage(), { id: 1, result: { status: "ready" } });
   });
   assert.match(log, /WARN {2}request refused .*TLS handshake failed: the peer speaks plain HTTP/);
+});
+
+withTls("the log says why a silent peer was dropped: too late, or to make room", async () => {
+  // One peer stays alone until its time is over; then more come than may wait.
+  const log = await onTlsServer([], async (server) => {
+    using _slow = await Deno.connect({ port: server.port });
+    await server.logged("not complete within 10 s");
+    const crowd: Deno.Conn[] = [];
+    for (let i = 0; i <= MAX_WAITING_CONNECTIONS; i++) crowd.push(await Deno.connect({ port: server.port }));
+    await server.logged("too many connections wait");
+    for (const peer of crowd) peer.close();
+  });
+  assert.doesNotMatch(log, /TLS handshake failed: socket was closed/);
 });
 
 withTls(
