@@ -1,7 +1,7 @@
 /**
  * The real codex on our rendezvous, both halves: as executor in the seed's form (0.130) and in the noise form (0.166),
  * and as client by a plain URL and through noise. Each time whole turns with a scripted model; the connection to the
- * executor is cut in between, or the rendezvous restarts.
+ * executor is cut in between, or the rendezvous restarts; and Ctrl-C at a terminal.
  *
  * Needs codex 0.166 (`CODEX_DIR`), 0.130 (`CODEX130_DIR`) and the checks with the scripted model (`CHECKS`).
  */
@@ -14,7 +14,7 @@ import { Relay } from "../support/relay.ts";
 import { TestRendezvous } from "../support/test_rendezvous.ts";
 import { TestServer } from "../support/test_server.ts";
 import { missingTls } from "../support/test_tls.ts";
-import { codexTest, type Scene } from "./scene.ts";
+import { codexTest, environmentOf, type Run, type Scene } from "./scene.ts";
 
 const NO_130 = Deno.env.has("CODEX130_DIR") ? null : "CODEX130_DIR is not set";
 
@@ -48,8 +48,11 @@ async function startExecutor(
 ): Promise<AsyncDisposable> {
   const home = `${scene.directory}/${crypto.randomUUID()}`;
   await Deno.mkdir(`${home}/codex`, { recursive: true });
+  // Codex 0.166 names directories by URLs. Codex 0.130 takes `file:///x` for a path below its own directory.
+  await Deno.symlink("/", `${home}/file:`);
   const child = new Deno.Command(program, {
     args: ["exec-server", ...args],
+    cwd: home,
     clearEnv: true,
     env: { PATH: "/usr/bin:/bin", HOME: home, CODEX_HOME: `${home}/codex`, RUST_LOG: "warn", ...env },
     stdin: "null",
@@ -66,6 +69,14 @@ async function startExecutor(
       await child.status;
     },
   };
+}
+
+/** Ctrl-C. If a cut lies between, the session is resumed: the process was started before it. */
+async function interrupt(scene: Scene, run: Run): Promise<void> {
+  const command = "trap 'echo caught-int; exit 42' INT; echo ready; while :; do sleep 0.2; done";
+  const { first, second, everything } = await scene.run({ ...run, terminal: { command, typed: "\u0003" } });
+  assert.match(first, /ready/, everything.slice(-2000));
+  assert.match(second, /exited with code 42[^]*caught-int/, JSON.stringify([first, second]));
 }
 
 const harnessEnv = (url: string, id: string, token: string) => ({
@@ -93,7 +104,11 @@ codexTest("codex 0.166 serves codex 0.166 through noise, also after a cut on eit
     assert.match(second, /second-43/);
     assert.ok(!everything.includes(client), "the token stays between codex and the rendezvous");
   }
+  const env = harnessEnv(`http://127.0.0.1:${toClient.port}`, "box-1", client);
+  await interrupt(scene, { env });
+  await interrupt(scene, { env, between: () => toClient.cut() });
 });
+
 codexTest(
   "codex 0.130 serves a client with a token, whose session is resumed after a cut on either side",
   NO_130,
@@ -141,6 +156,26 @@ codexTest(
   },
 );
 
+codexTest("codex 0.130 serves codex 0.166 by url, also after a cut on either side", NO_130, async (scene) => {
+  await using rendezvous = await TestRendezvous.start(scene.directory);
+  const [executor, client] = [await rendezvous.token(["executor"]), await rendezvous.token(["client"])];
+  await using toExecutor = new Relay(rendezvous.port);
+  await using toClient = new Relay(rendezvous.port);
+  await using _ = await startExecutor(scene, codex130(), {
+    args: ["--remote", `http://127.0.0.1:${toExecutor.port}`, "--executor-id", "box-1"],
+    env: { CODEX_EXEC_SERVER_REMOTE_BEARER_TOKEN: executor },
+  });
+  const environments = environmentOf(`ws://127.0.0.1:${toClient.port}/connect/box-1`, client);
+  for (const cut of [toExecutor, toClient]) {
+    const { first, second, everything } = await scene.run({ environments, between: () => cut.cut() });
+    assert.match(first, /first-42/, everything.slice(-2000));
+    assert.match(second, /second-43/, everything.slice(-2000));
+    assert.ok(!everything.includes(client), "the token stays between codex and the rendezvous");
+  }
+  await interrupt(scene, { environments });
+  await interrupt(scene, { environments, between: () => toExecutor.cut() });
+});
+
 /** One request and its answer, frame by frame: what an old codex answers is not as our own method table says. */
 // deno-lint-ignore no-explicit-any
 async function ask(socket: RawWebSocket, method: string, params: unknown): Promise<any> {
@@ -166,13 +201,16 @@ codexTest("codex 0.166 forwards to a server of ours, through noise", null, async
   await using rendezvous = await TestRendezvous.start(scene.directory);
   const [executor, client] = [await rendezvous.token(["executor"]), await rendezvous.token(["client"])];
   await using server = await TestServer.start();
+  await using toClient = new Relay(rendezvous.port);
   await using _ = await startExecutor(scene, scene.codex, {
     args: ["forward", "--connect", server.url, "--remote", rendezvous.url, "--environment-id", "box-1"],
     env: { CODEX_API_KEY: executor },
   });
-  const { first, second, everything } = await scene.run({ env: harnessEnv(rendezvous.url, "box-1", client) });
+  const env = harnessEnv(`http://127.0.0.1:${toClient.port}`, "box-1", client);
+  const { first, second, everything } = await scene.run({ env });
   assert.match(first, /first-42/, everything.slice(-2000));
   assert.match(second, /second-43/);
+  await interrupt(scene, { env, between: () => toClient.cut() });
 });
 
 codexTest("both halves of codex 0.166 come back by themselves when the rendezvous was killed", null, async (scene) => {
