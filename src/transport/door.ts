@@ -26,6 +26,8 @@ import { WatchedStream } from "./watched_stream.ts";
 
 export interface DoorOptions {
   address: ListenerAddress;
+  /** Descriptors of listening sockets that were handed over, one of them at this address. Empty: it is bound. */
+  inherited?: readonly number[];
   clock: Clock;
   log: Logger;
   /** Null: connections are in the clear. */
@@ -108,7 +110,11 @@ export class Door<Inspection, Upgrade extends AcceptedUpgrade> {
   static async open<Inspection, Upgrade extends AcceptedUpgrade>(
     options: DoorOptions,
   ): Promise<Door<Inspection, Upgrade>> {
-    const { source, url } = await bindListener(options.address, options.tls === null ? "ws" : "wss");
+    const { source, url } = await bindListener(
+      options.address,
+      options.tls === null ? "ws" : "wss",
+      options.inherited,
+    );
     return new Door(source, url, options);
   }
 

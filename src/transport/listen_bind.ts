@@ -1,7 +1,7 @@
 /** Binds the address of a listener: a port, or a unix socket that only its owner can connect to. */
 
 import { listenError, urlOf } from "./listen_error.ts";
-import { openStreamSource, type StreamSource } from "./stream_source.ts";
+import { openStreamSource, type StreamSource, takeOverStreamSource } from "./stream_source.ts";
 
 export type ListenerAddress =
   | { readonly type: "tcp"; readonly hostname: string; readonly port: number }
@@ -9,12 +9,16 @@ export type ListenerAddress =
 
 /**
  * Where connections come from, and the URL of that place. Rejects with a `ListenError` when the address cannot be used.
+ *
+ * `inherited`: descriptors of sockets that were handed over. If there are any, one of them must listen at the address.
  */
 export async function bindListener(
   address: ListenerAddress,
   scheme: "ws" | "wss",
+  inherited: readonly number[] = [],
 ): Promise<{ source: StreamSource; url: string }> {
   try {
+    if (inherited.length > 0) return { source: await takeOver(address, inherited), url: urlOf(address, scheme) };
     if (address.type === "unix") return { source: await bindUnix(address.path), url: urlOf(address, scheme) };
     const { hostname } = address;
     const source = openStreamSource(() => Deno.listen({ hostname, port: address.port }));
@@ -23,6 +27,13 @@ export async function bindListener(
   } catch (error) {
     throw listenError(urlOf(address, scheme), address, error);
   }
+}
+
+async function takeOver(address: ListenerAddress, inherited: readonly number[]): Promise<StreamSource> {
+  if (address.type === "unix") throw new Error("a service manager can only hand over a TCP socket");
+  const { hostname, port } = address;
+  const { inheritedAt } = await import("./inherited_sockets.ts");
+  return takeOverStreamSource(inheritedAt(inherited, hostname, port), { transport: "tcp", hostname, port });
 }
 
 /**

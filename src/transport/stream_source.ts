@@ -36,6 +36,11 @@ export function openStreamSource(bind: () => Deno.Listener): StreamSource {
   return adopted instanceof SocketAcceptor ? adopted : new RuntimeStreamSource(adopted);
 }
 
+/** Accepts on a listening socket that was handed over: its descriptor, and where it listens. */
+export function takeOverStreamSource(fd: number, addr: Deno.Addr): StreamSource {
+  return SocketAcceptor.takeOver(fd, addr, sharedReactor());
+}
+
 function hasReactor(): boolean {
   try {
     libc();

@@ -10,7 +10,9 @@ import { areInstalled } from "../support/installed.ts";
 import { makeAuthority } from "../support/certificates.ts";
 import { Relay } from "../support/relay.ts";
 import { RemoteChild } from "../support/remote_child.ts";
-import { TestRendezvous } from "../support/test_rendezvous.ts";
+import { formatTokenFile } from "../../src/transport/tokens/token_file.ts";
+import { ServiceManager } from "../support/service_manager.ts";
+import { addToken, TestRendezvous } from "../support/test_rendezvous.ts";
 import { TinyRendezvous } from "../support/tiny_rendezvous.ts";
 import { codexTest, environmentOf, type Scene } from "./scene.ts";
 
@@ -115,6 +117,34 @@ for (const form of ["noise", "plain"] as const) {
     }
   });
 }
+
+codexTest(
+  "codex resumes its session through noise after a kill of the rendezvous, if a service manager holds its socket",
+  areInstalled(["perl"], "a socket that a service manager holds") ? null : "perl is not installed",
+  async (scene) => {
+    const tokens = `${scene.directory}/tokens.json`;
+    await Deno.writeTextFile(tokens, formatTokenFile([]), { mode: 0o600 });
+    const [token, client] = [await addToken(tokens, ["executor"]), await addToken(tokens, ["client"])];
+    await using manager = await ServiceManager.open(["--tokens", tokens, "--listen", "ws://127.0.0.1:PORT"]);
+    await manager.start();
+    await using executor = executorOf(scene, "noise", manager.url, { EXEC_SERVER_REMOTE_TOKEN: token });
+    await executor.connected();
+    const { first, second, everything } = await scene.run({
+      ...harness("noise", manager.url, client),
+      // Codex asks for its session while nobody answers.
+      between: async () => {
+        await manager.kill();
+        setTimeout(() => void manager.start(), 1000);
+      },
+      terminal: {
+        command: "trap 'echo caught-int; exit 42' INT; echo ready; while :; do sleep 0.2; done",
+        typed: "\u0003",
+      },
+    });
+    assert.match(first, /ready/, everything.slice(-2000));
+    assert.match(second, /exited with code 42[^]*caught-int/, JSON.stringify([first, second]));
+  },
+);
 
 codexTest(
   "codex reaches our executor by noise over TLS with an authority of our own",

@@ -7,6 +7,7 @@ import { getLimit, RLIMIT_NOFILE, setLimit } from "../../os/children/resource_li
 import { printable } from "../../printable.ts";
 import { Rendezvous } from "../../remote/rendezvous/rendezvous.ts";
 import { MemoryKeeper } from "../../server/memory_keeper.ts";
+import { inheritedDescriptors } from "../../transport/inherited_sockets.ts";
 import { ListenError } from "../../transport/listen_error.ts";
 import { Admissions } from "../../transport/tokens/admissions.ts";
 import { VERSION } from "../../version.ts";
@@ -53,6 +54,7 @@ async function run(invocation: RendezvousInvocation): Promise<number> {
   });
   const server = await Rendezvous.open({
     address,
+    inherited: inheritedDescriptors(Deno.env.toObject(), Deno.pid),
     tls: tls?.layer ?? null,
     admissions,
     publicUrl,

@@ -29,7 +29,8 @@ export const RENDEZVOUS_FLAGS = {
     default: DEFAULT_LISTEN_URL,
     help:
       "Address to listen on: wss://IP:PORT with TLS; ws://IP:PORT on this machine, or behind a proxy that has TLS; " +
-      "unix:/PATH for such a proxy. Port 0 lets the system choose.",
+      "unix:/PATH for such a proxy. Port 0 lets the system choose. A socket that systemd hands over is used if it " +
+      "listens at this address.",
   },
   "tls-cert": SERVE_FLAGS["tls-cert"],
   "tls-key": SERVE_FLAGS["tls-key"],

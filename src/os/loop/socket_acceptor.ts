@@ -1,5 +1,5 @@
 /**
- * Accepts connections on a listening socket that the runtime has bound.
+ * Accepts connections on a listening socket that the runtime has bound, or that was handed over.
  *
  * The runtime binds, because it knows names, permissions and unix socket files; its own `accept` is never called. From
  * then on connections are the reactor's, where they wait together with the pipes of the children whose output they
@@ -20,14 +20,17 @@ const SO_ACCEPTCONN = 30;
 /** The peer was gone before we came, or there was none: nothing is wrong here. */
 const PASSING_ERRORS: readonly number[] = [EAGAIN, EINTR, ECONNABORTED, EPROTO];
 
+/** What is used of the runtime's listener. */
+type BoundSocket = Pick<Deno.Listener, "addr" | "close">;
+
 export class SocketAcceptor {
-  readonly #listener: Deno.Listener;
+  readonly #listener: BoundSocket;
   readonly #reactor: Reactor;
   readonly #registration: Registration;
   #waiter: PromiseWithResolvers<void> | null = null;
   #isClosed = false;
 
-  private constructor(listener: Deno.Listener, reactor: Reactor, fd: number) {
+  private constructor(listener: BoundSocket, reactor: Reactor, fd: number) {
     this.#listener = listener;
     this.#reactor = reactor;
     this.#registration = reactor.register(fd, () => {
@@ -42,6 +45,11 @@ export class SocketAcceptor {
     const listener = bind();
     const fds = listOwnDescriptors().filter((fd) => isListening(fd) && !others.includes(fd));
     return fds.length === 1 ? new SocketAcceptor(listener, reactor, duplicate(fds[0]!)) : listener;
+  }
+
+  /** Takes over a listening socket that does not block. Its descriptor belongs to the acceptor from now on. */
+  static takeOver(fd: number, addr: Deno.Addr, reactor: Reactor): SocketAcceptor {
+    return new SocketAcceptor({ addr, close: () => closeDescriptor(fd) }, reactor, duplicate(fd));
   }
 
   get addr(): Deno.Addr {

@@ -30,6 +30,8 @@ import { type RendezvousUpgrade, Websockets } from "./websockets.ts";
 
 export interface RendezvousOptions {
   readonly address: ListenerAddress;
+  /** Descriptors of listening sockets that the service manager has handed over. Empty: the address is bound. */
+  readonly inherited?: readonly number[];
   /** Null: connections are in the clear, or a proxy in front has them encrypted. */
   readonly tls: SecureLayer | null;
   readonly admissions: Admissions;
@@ -77,9 +79,10 @@ export class Rendezvous {
   /** Listens; rejects with a `ListenError` when the address cannot be had. */
   static async open(options: RendezvousOptions): Promise<Rendezvous> {
     const office = await TicketOffice.open();
-    const { address, clock, log, tls, limits } = options;
+    const { address, inherited = [], clock, log, tls, limits } = options;
     const door = await Door.open<null, RendezvousUpgrade>({
       address,
+      inherited,
       clock,
       log,
       tls,
