@@ -102,6 +102,16 @@ export class RelayExecutor implements Executor {
     return { streams: line.streamCount, bytesToExecutor, bytesToClient: line.sentBytes };
   }
 
+  /**
+   * Whether a websocket may come by the URL of this registration once more: the one that came by it before has gone, or
+   * shows no life. Whoever has only seen the URL cannot take the place of an executor that lives.
+   */
+  async mayComeBack(registrationId: string, withinMs: number): Promise<boolean> {
+    const before = this.#socket;
+    if (before === null || this.#servedRegistration?.registrationId !== registrationId) return true;
+    return !await this.isAlive(withinMs) && (this.#socket === null || this.#socket === before);
+  }
+
   async isAlive(withinMs: number): Promise<boolean> {
     const socket = this.#socket;
     if (socket === null) return false;

@@ -73,7 +73,13 @@ export class Websockets {
     const executor = registry.find(id);
     if (executor === null || executor.registration.registrationId !== ticket.registration) return staleUrl("register");
     // Executors with many clients come back to the same URL; those with one register anew.
-    if (executor.kind === "plain" && ticket.expiresAtMs <= Date.now()) return staleUrl("register");
+    if (executor instanceof PlainExecutor) {
+      if (ticket.expiresAtMs <= Date.now()) return staleUrl("register");
+    } else {
+      // It may take as long as the websocket there is asked for a sign of life.
+      if (!request.admit()) return problem(503, "too_many_connections", "too many connections: try again");
+      if (!await executor.mayComeBack(ticket.registration, PROBE_MS)) return staleUrl("register");
+    }
 
     const caller: Caller = { entry, address };
     const { registration } = executor;

@@ -117,7 +117,7 @@ Deno.test("a noise executor comes back to its URL, and a URL that is worth nothi
   const { socket, answer } = await hall.noiseExecutor("box-1");
   socket.drop();
   using back = await RawWebSocket.connect(answer.url);
-  // A websocket that is opened again takes the place of the one before, which the executor has given up.
+  // The executor has given this one up, and answers no ping on it: another one takes its place.
   using again = await RawWebSocket.connect(answer.url);
   assert.equal(await nextMessage(back), null);
   await send(again, stream("x").resume());
@@ -132,6 +132,27 @@ Deno.test("a noise executor comes back to its URL, and a URL that is worth nothi
     RawWebSocket.connect(`${hall.rendezvous.url}/rendezvous/executor/box-2?ticket=${ticket}`),
     /401/,
   );
+});
+
+Deno.test("whoever has seen the URL of a noise executor cannot take the place of one that lives", async () => {
+  await using hall = await Hall.open();
+  const { socket: executor, answer } = await hall.noiseExecutor("box-1");
+  using _ = executor;
+  using harness = await hall.harness("box-1");
+  await send(harness, stream("a").resume());
+  assert.deepEqual(await nextFrame(executor), { streamId: "a", body: { type: "resume", nextSeq: 0 } });
+  const stolen = RawWebSocket.connect(answer.url);
+  stolen.catch(() => {/* Told below. */});
+  // It is asked for a sign of life, and gives one.
+  assert.equal((await executor.readFrame())?.opcode, 0x9);
+  await executor.sendFrame(0xa, new Uint8Array(0));
+  await assert.rejects(stolen, /401/);
+  await send(executor, stream("a").reset("still here"));
+  assert.deepEqual(await nextFrame(harness), { streamId: "a", body: { type: "reset", reason: "still here" } });
+  // One that shows its token is let in at once: it registers under the same key.
+  const anew = okay(await hall.registerNoise("box-1"));
+  using __ = await RawWebSocket.connect(anew.url);
+  assert.equal(await nextMessage(executor), null);
 });
 
 Deno.test("the URL of a harness is good once, for its executor, and not for an executor", async () => {
