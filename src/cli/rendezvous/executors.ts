@@ -1,5 +1,7 @@
 /** The `executors` command: which executors of a rendezvous one can use. */
 
+import { printable } from "../../printable.ts";
+import { askForExecutors } from "../../remote/dial/harness_network.ts";
 import type { ExecutorListing } from "../../remote/rendezvous/executor.ts";
 import { CliError, quoted, refusal, usageError } from "../cli_error.ts";
 import { type Environment, parseFlags } from "../flags.ts";
@@ -48,7 +50,7 @@ async function readToken(file: string | null, env: Environment): Promise<string>
   if (file !== null) {
     token = await Deno.readTextFile(file).catch((error) => {
       throw refusal(
-        `cannot read --token-file ${quoted(file)}: ${error instanceof Error ? error.message : error}`,
+        `cannot read --token-file ${quoted(file)}: ${reasonOf(error)}`,
         error,
       );
     });
@@ -58,22 +60,19 @@ async function readToken(file: string | null, env: Environment): Promise<string>
 }
 
 async function fetchList(url: string, token: string, env: Environment): Promise<{ executors: ExecutorListing[] }> {
-  const caFile = env["SSL_CERT_FILE"];
-  using client = Deno.createHttpClient(caFile === undefined ? {} : { caCerts: [await Deno.readTextFile(caFile)] });
   try {
-    const response = await fetch(url, {
-      headers: { authorization: `Bearer ${token}` },
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-      client,
-      redirect: "error",
-    });
-    const text = await response.text();
-    if (response.ok) return JSON.parse(text);
-    throw refusal(`the rendezvous refuses (${response.status}): ${messageOf(text)}`);
+    const { status, text } = await askForExecutors(new URL(url), { token, timeoutMs: TIMEOUT_MS, env });
+    if (status === 200) return JSON.parse(text);
+    throw refusal(`the rendezvous refuses (${status}): ${messageOf(text)}`);
   } catch (error) {
     if (error instanceof CliError) throw error;
-    throw refusal(`cannot ask ${quoted(url)}: ${error instanceof Error ? error.message : error}`, error);
+    const reason = error instanceof SyntaxError ? "the answer is not JSON" : reasonOf(error);
+    throw refusal(`cannot ask ${quoted(url)}: ${printable(reason)}`, error);
   }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** What an error says for people; another program may have answered. */

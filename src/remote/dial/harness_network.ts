@@ -8,7 +8,7 @@ import { systemClock } from "../../clock.ts";
 import { Dialer } from "../../http/dialer.ts";
 import { MessageSocket } from "../../transport/message_socket.ts";
 import type { HarnessNetwork } from "../harness/harness.ts";
-import { postJson } from "../registry/post_json.ts";
+import { getList, postJson, type TextAnswer } from "../registry/post_json.ts";
 import { MAX_RELAY_MESSAGE_BYTES } from "../relay/limits.ts";
 import { dialWebSocket } from "./dial_websocket.ts";
 
@@ -18,8 +18,7 @@ const PING_INTERVAL_MS = 15_000;
 const MAX_SILENT_PINGS = 3;
 
 export function harnessNetwork(env: Readonly<Record<string, string | undefined>>): HarnessNetwork {
-  const given = Object.entries(env).flatMap(([name, value]) => value === undefined ? [] : [[name, value]]);
-  const dialer = new Dialer(Object.fromEntries(given), "the rendezvous");
+  const dialer = dialerOf(env);
   const clock = systemClock;
   return {
     post: (url, body, { signal = new AbortController().signal, ...options }) =>
@@ -38,4 +37,19 @@ export function harnessNetwork(env: Readonly<Record<string, string | undefined>>
       });
     },
   };
+}
+
+/** Asks a rendezvous for its list of executors. */
+export function askForExecutors(
+  url: URL,
+  { token, timeoutMs, env }: { token: string; timeoutMs: number; env: Readonly<Record<string, string | undefined>> },
+): Promise<TextAnswer> {
+  const headers = { authorization: `Bearer ${token}` };
+  const { signal } = new AbortController();
+  return getList({ url, headers, dialer: dialerOf(env), clock: systemClock, timeoutMs, signal });
+}
+
+function dialerOf(env: Readonly<Record<string, string | undefined>>): Dialer {
+  const given = Object.entries(env).flatMap(([name, value]) => value === undefined ? [] : [[name, value]]);
+  return new Dialer(Object.fromEntries(given), "the rendezvous");
 }

@@ -1,10 +1,10 @@
-/** One POST of JSON, its answer read whole within a bound and a time. Redirects are not followed. */
+/** One request of JSON, its answer read whole within a bound and a time. Redirects are not followed. */
 
 import type { Clock } from "../../clock.ts";
 import type { Dialer } from "../../http/dialer.ts";
 import { exchange, type IncomingResponse } from "../../http/exchange.ts";
 
-export interface PostOptions {
+export interface AskOptions {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly dialer: Dialer;
@@ -14,28 +14,50 @@ export interface PostOptions {
   readonly signal: AbortSignal;
 }
 
-/** Far more than any answer of a registry has. */
+/** An answer, whatever its status. */
+export interface TextAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** Far more than any answer to a call has. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
-/** The answer, whatever its status. Rejects when there is none. */
-export async function postJson(body: unknown, options: PostOptions): Promise<{ status: number; text: string }> {
-  const { url, dialer, clock, timeoutMs, signal } = options;
+/** A list of ten thousand executors, each with the longest id, name and version, has some 7 MiB. */
+const MAX_LIST_BYTES = 16 * 1024 * 1024;
+
+/** Rejects when there is no answer. */
+export function postJson(body: unknown, options: AskOptions): Promise<TextAnswer> {
+  const headers = { "content-type": "application/json", ...options.headers };
+  const bytes = new TextEncoder().encode(JSON.stringify(body));
+  return ask({ method: "POST", headers, body: bytes, maxAnswerBytes: MAX_ANSWER_BYTES }, options);
+}
+
+/** Asks for a list. Rejects when there is no answer. */
+export function getList(options: AskOptions): Promise<TextAnswer> {
+  return ask({ method: "GET", headers: options.headers, body: null, maxAnswerBytes: MAX_LIST_BYTES }, options);
+}
+
+interface Question {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array<ArrayBuffer> | null;
+  readonly maxAnswerBytes: number;
+}
+
+async function ask(question: Question, { url, dialer, clock, timeoutMs, signal }: AskOptions): Promise<TextAnswer> {
   const life = new AbortController();
   const giveUp = () => life.abort(signal.reason);
   signal.addEventListener("abort", giveUp);
   if (signal.aborted) giveUp();
   const cancel = clock.setTimer(timeoutMs, () => life.abort(new Error(`no answer within ${timeoutMs} ms`)));
   try {
-    const headers = { "content-type": "application/json", ...options.headers };
-    const request = {
-      method: "POST",
-      url,
-      headers: Object.entries(headers).map(([name, value]) => ({ name, value })),
-      body: new TextEncoder().encode(JSON.stringify(body)),
-    };
+    const { method, body } = question;
+    const headers = Object.entries(question.headers).map(([name, value]) => ({ name, value }));
+    const request = { method, url, headers, body };
     const response = await exchange(request, dialer, life.signal);
     try {
-      return { status: response.status, text: await readText(response) };
+      return { status: response.status, text: await readText(response, question.maxAnswerBytes) };
     } finally {
       response.close();
     }
@@ -48,12 +70,12 @@ export async function postJson(body: unknown, options: PostOptions): Promise<{ s
   }
 }
 
-async function readText({ body }: IncomingResponse): Promise<string> {
+async function readText({ body }: IncomingResponse, maxBytes: number): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
   for (let bytes = await body.read(); bytes !== null; bytes = await body.read()) {
     text += decoder.decode(bytes, { stream: true });
-    if (text.length > MAX_ANSWER_BYTES) throw new Error(`the answer is longer than ${MAX_ANSWER_BYTES} bytes`);
+    if (text.length > maxBytes) throw new Error(`the answer is longer than ${maxBytes} bytes`);
   }
   return text + decoder.decode();
 }
