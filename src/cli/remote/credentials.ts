@@ -7,7 +7,7 @@ import type { Credential } from "../../remote/registry/registry_client.ts";
 import {
   authenticationError,
   configurationFailure,
-  type RegistryError,
+  RegistryError,
   type RegistryKind,
 } from "../../remote/registry/registry_error.ts";
 
@@ -23,19 +23,26 @@ export function variableCredential(kind: RegistryKind, name: string, value: stri
   return { isConfidential: false, token: () => Promise.resolve(token) };
 }
 
+/** Read each time. Once it has held a token, a file that holds none is being replaced: that may pass. */
 export function fileCredential(kind: RegistryKind, path: string): Credential {
+  const named = `${kind} registry bearer token file ${JSON.stringify(path)}`;
+  let hasHeldToken = false;
+  const complain = (what: string) => {
+    const error = authenticationError(kind, `${named} ${what}`);
+    return hasHeldToken ? new RegistryError(error.message, { isFinal: false }) : error;
+  };
   return {
     isConfidential: false,
     async token() {
-      const named = `${kind} registry bearer token file ${JSON.stringify(path)}`;
       let text: string;
       try {
         if ((await Deno.stat(path)).size > MAX_TOKEN_FILE_BYTES) throw new Error("too large");
         text = await Deno.readTextFile(path);
       } catch (error) {
-        throw authenticationError(kind, `${named} cannot be read: ${error instanceof Error ? error.message : error}`);
+        throw complain(`cannot be read: ${error instanceof Error ? error.message : error}`);
       }
-      if (text.trim() === "") throw authenticationError(kind, `${named} is empty`);
+      if (text.trim() === "") throw complain("is empty");
+      hasHeldToken = true;
       return text.trim();
     },
   };
