@@ -54,7 +54,7 @@ for (const form of ["noise", "plain"] as const) {
       for (const cut of [toExecutor, toClient]) {
         const { first, second, everything } = await scene.run({
           ...harness(form, `http://127.0.0.1:${toClient.port}`, client),
-          between: () => cut.cut(),
+          between: () => rendezvous.cut(cut),
         });
         assert.match(first, /first-42/, everything.slice(-2000));
         assert.match(second, /second-43/, everything.slice(-2000));
@@ -75,7 +75,7 @@ for (const form of ["noise", "plain"] as const) {
     const url = `http://127.0.0.1:${toExecutor.port}`;
     await using executor = executorOf(scene, form, url, { EXEC_SERVER_REMOTE_TOKEN: token });
     await executor.connected();
-    for (const between of [() => {}, () => toExecutor.cut()]) {
+    for (const between of [() => {}, () => rendezvous.cut(toExecutor)]) {
       const { first, second, everything } = await scene.run({
         ...harness(form, rendezvous.url, client),
         between,

@@ -98,7 +98,7 @@ codexTest("codex 0.166 serves codex 0.166 through noise, also after a cut on eit
   for (const cut of [toExecutor, toClient]) {
     const { first, second, everything } = await scene.run({
       env: harnessEnv(`http://127.0.0.1:${toClient.port}`, "box-1", client),
-      between: () => cut.cut(),
+      between: () => rendezvous.cut(cut),
     });
     assert.match(first, /first-42/, everything.slice(-2000));
     assert.match(second, /second-43/);
@@ -106,7 +106,7 @@ codexTest("codex 0.166 serves codex 0.166 through noise, also after a cut on eit
   }
   const env = harnessEnv(`http://127.0.0.1:${toClient.port}`, "box-1", client);
   await interrupt(scene, { env });
-  await interrupt(scene, { env, between: () => toClient.cut() });
+  await interrupt(scene, { env, between: () => rendezvous.cut(toClient) });
 });
 
 codexTest(
@@ -167,13 +167,13 @@ codexTest("codex 0.130 serves codex 0.166 by url, also after a cut on either sid
   });
   const environments = environmentOf(`ws://127.0.0.1:${toClient.port}/connect/box-1`, client);
   for (const cut of [toExecutor, toClient]) {
-    const { first, second, everything } = await scene.run({ environments, between: () => cut.cut() });
+    const { first, second, everything } = await scene.run({ environments, between: () => rendezvous.cut(cut) });
     assert.match(first, /first-42/, everything.slice(-2000));
     assert.match(second, /second-43/, everything.slice(-2000));
     assert.ok(!everything.includes(client), "the token stays between codex and the rendezvous");
   }
   await interrupt(scene, { environments });
-  await interrupt(scene, { environments, between: () => toExecutor.cut() });
+  await interrupt(scene, { environments, between: () => rendezvous.cut(toExecutor) });
 });
 
 /** One request and its answer, frame by frame: what an old codex answers is not as our own method table says. */
@@ -210,7 +210,7 @@ codexTest("codex 0.166 forwards to a server of ours, through noise", null, async
   const { first, second, everything } = await scene.run({ env });
   assert.match(first, /first-42/, everything.slice(-2000));
   assert.match(second, /second-43/);
-  await interrupt(scene, { env, between: () => toClient.cut() });
+  await interrupt(scene, { env, between: () => rendezvous.cut(toClient) });
 });
 
 codexTest("both halves of codex 0.166 come back by themselves when the rendezvous was killed", null, async (scene) => {

@@ -37,7 +37,10 @@ export function codexTest(name: string, obstacle: string | null, fn: (scene: Sce
 export interface Run {
   readonly environments?: string;
   readonly env?: Record<string, string>;
-  /** Before the second command of two. */
+  /**
+   * Before the second command of two. A cut must be over when it resolves: codex does not repeat what it sends on a
+   * connection that is being cut.
+   */
   between?(): void | Promise<void>;
   /** In place of the two: a command on a terminal that goes on, and what is typed at it. */
   readonly terminal?: { readonly command: string; readonly typed: string };

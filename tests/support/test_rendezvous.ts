@@ -8,6 +8,7 @@ import {
   type TokenEntry,
   type TokenRole,
 } from "../../src/transport/tokens/token_file.ts";
+import type { Relay } from "./relay.ts";
 import { serverCommand, TestServer } from "./test_server.ts";
 
 export interface TokenWords {
@@ -68,6 +69,13 @@ export class TestRendezvous implements AsyncDisposable {
 
   logged(text: string, times?: number): Promise<void> {
     return this.#server.logged(text, times);
+  }
+
+  /** Cuts what passes through the relay, and waits until the client has come back. */
+  async cut(relay: Relay): Promise<void> {
+    const before = this.#server.timesLogged("client connected");
+    relay.cut();
+    await this.logged("client connected", before + 1);
   }
 
   kill(signal: Deno.Signal): void {

@@ -113,6 +113,11 @@ export class TestServer implements AsyncDisposable {
     await this.#log.contains(text, times);
   }
 
+  /** How often this stands in its log by now. */
+  timesLogged(text: string): number {
+    return this.#log.count(text);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       this.#child.kill("SIGTERM");
@@ -136,6 +141,11 @@ export class ServerLog {
 
   constructor(stderr: ReadableStream<Uint8Array<ArrayBuffer>>) {
     this.whole = this.#readAll(stderr);
+  }
+
+  /** How often this stands in it by now. */
+  count(text: string): number {
+    return this.#text.split(text).length - 1;
   }
 
   /** Fails with the log as it is when the text has not come for a long time. */
