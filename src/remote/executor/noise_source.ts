@@ -1,8 +1,9 @@
 /**
  * The noise form: one websocket for all clients, each a stream of its own, sealed end to end.
  *
- * A lost websocket is dialed again at the same URL; whatever goes wrong with that, the next attempt registers anew: the
- * rendezvous may have moved, or forgotten us.
+ * A websocket that the rendezvous has ended is dialed again at the same URL; whatever goes wrong with that, the next
+ * attempt registers anew: the rendezvous may have moved, or forgotten us. One that was lost on the way may still count as
+ * open there, and its URL as in use: whoever registers shows a token, and takes the place at once.
  */
 
 import type { LinkEnd } from "../../rpc/link.ts";
@@ -44,6 +45,7 @@ export class NoiseSource extends RemoteSource {
         registration ??= await this.#register();
         const dialed: DialedWebSocket = await this.dial(registration.url, [requestId()]);
         const end: LinkEnd = await this.#serveSocket(dialed, registration);
+        if (end.type !== "peerClosed") registration = null;
         if (!signal.aborted) this.states.lost(describe(end));
       } catch (error) {
         registration = null;
