@@ -4,9 +4,12 @@
  */
 
 import assert from "node:assert/strict";
+import { CLIENT_COMMANDS } from "../src/cli/client_commands.ts";
 import { assertLines } from "./support/answer_check.ts";
 import { connectBox } from "./support/checked_box.ts";
 import { CheckedRelay } from "./support/checked_relay.ts";
+import { CommandHome } from "./support/command_home.ts";
+import { FrameTrace } from "./support/frame_trace.ts";
 import { RawWebSocket } from "./support/raw_websocket.ts";
 import { connectChecked } from "./support/test_server.ts";
 
@@ -14,11 +17,13 @@ const ROOT = new URL("..", import.meta.url);
 
 /** A server whose answers have one member more than they should. */
 function startOddServer(): Deno.HttpServer<Deno.NetAddr> {
-  return Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
-    const { socket, response } = Deno.upgradeWebSocket(request);
-    socket.onmessage = ({ data }) => socket.send(answerTo(data) ?? "");
-    return response;
-  });
+  return Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, upgradeOddly);
+}
+
+function upgradeOddly(request: Request): Response {
+  const { socket, response } = Deno.upgradeWebSocket(request);
+  socket.onmessage = ({ data }) => socket.send(answerTo(data) ?? "");
+  return response;
 }
 
 function answerTo(data: string): string | null {
@@ -69,6 +74,22 @@ const DOORS: Record<string, (url: string) => Promise<unknown>> = {
     socket.close();
     await closed;
   },
+  "a command": async (url) => {
+    await using home = await CommandHome.make();
+    await home.run(["info", "--url", url]);
+  },
+  "a command on the user's own server": async () => {
+    await using home = await CommandHome.make();
+    await Deno.mkdir(home.stateDirectory, { recursive: true });
+    const path = `${home.stateDirectory}/server.sock`;
+    await using _server = Deno.serve({ path, onListen: () => {} }, upgradeOddly);
+    await home.run(["info"]);
+  },
+  "a command that is not waited for": async (url) => {
+    await using home = await CommandHome.make();
+    const [program, ...args] = home.words(["info", "--url", url]);
+    await new Deno.Command(program, { args, clearEnv: true, env: home.env }).output();
+  },
 };
 
 for (const [name, open] of Object.entries(DOORS)) {
@@ -88,6 +109,35 @@ Deno.test("lines of a conversation that has ended are held against the document"
   await assert.rejects(assertLines("", '{"method":"no/such","params":{}}\n'), /the table has no notification/);
 });
 
+Deno.test("what a command sends has to fit the document, and so has what it is sent", async () => {
+  const path = await Deno.makeTempFile();
+  try {
+    const trace = new FrameTrace(path);
+    const add = (line: string) => Deno.writeTextFileSync(path, line, { append: true });
+    add('7.1 > {"id":1,"method":"environment/status"}\n8.1 > {"id":1,"method":"fs/getMetadata","params":');
+    await trace.check();
+    add('{"path":"file:///a"}}\n7.1 < {"id":1,"result":{"status":"ready"}}\n');
+    await trace.check();
+    assert.deepEqual([...trace.checked], ["environment/status"]);
+    const wrong: Record<string, RegExp> = {
+      '7.1 > {"id":2,"method":"process/read","params":{"processId":5}}':
+        /these parameters of process\/read.* are wrong/,
+      '7.1 > {"id":3,"method":"process/red","params":{}}': /the document has no process\/red/,
+      '7.1 > {"method":"initialised"}': /the document has no initialised/,
+      // Each connection has its own ids.
+      '8.1 < {"id":1,"result":{"status":"ready"}}': /fs\/getMetadata does not answer as its row says/,
+      '7.1 < {"method":"process/exited","params":{"processId":"p"}}': /process\/exited does not answer as its row says/,
+      "something else": /no line of a trace/,
+    };
+    for (const [line, message] of Object.entries(wrong)) {
+      add(`${line}\n`);
+      await assert.rejects(trace.check(), message);
+    }
+  } finally {
+    await Deno.remove(path);
+  }
+});
+
 /** What begins a conversation without any check. */
 const OPENERS: Record<string, (text: string) => boolean> = {
   "connect of the client library": (text) =>
@@ -96,6 +146,12 @@ const OPENERS: Record<string, (text: string) => boolean> = {
   "Client.handshake": (text) => /\bClient\.handshake\((?!await checked\()/.test(text),
   "a websocket": (text) => /(?<!\bchecked\(await )\b(?:new WebSocket|openWebSocket)\(/.test(text),
   "a rendezvous": (text) => /(?<!\bchecked\(await )\bopen(?:ThroughRendezvous|RendezvousLink)\(/.test(text),
+  "a command outside of a CommandHome": (text) =>
+    new RegExp(`(?:runCli\\(\\[|\\.\\.\\.(?:args|words),)\\s*"(?:${Object.keys(CLIENT_COMMANDS).join("|")})"`).test(
+      text,
+    ),
+  "a command without the environment of its home": (text) =>
+    /\bhome\.words\(/.test(text) && !/\bhome\.env\b/.test(text),
   // Other protocols have an `initialize`, too, but no `clientName`.
   "a handshake by hand": (text) =>
     /\binitialize\b/.test(text) && /\bclientName\b/.test(text) &&
@@ -110,10 +166,12 @@ const CHECKED_OPENERS: Record<string, readonly string[]> = {
   // Over a RawWebSocket, which checks.
   "tests/support/cuttable_connection.ts": ["Client.handshake"],
   "tests/fixtures/noise/stream_client.ts": ["a rendezvous"],
+  // By `dial`, in a CommandHome.
+  "tests/commands/ssh.ts": ["a handshake by hand"],
 };
 
 Deno.test("no integration test has a client that is not checked", () => {
-  const files = reachedFrom([...filesBelow("tests/integration")]);
+  const files = reachedFrom(["integration", "commands", "cli"].flatMap((name) => [...filesBelow(`tests/${name}`)]));
   assert.ok(files.size > 60, "the imports are followed");
   const found: Record<string, string[]> = {};
   for (const file of files) {
@@ -121,7 +179,7 @@ Deno.test("no integration test has a client that is not checked", () => {
     if (openers.length > 0) found[file] = openers;
   }
   const advice = "connect by TestServer.connect, connectChecked, connectBox, connectThrough, RawWebSocket or " +
-    "StdioServer; let a program of its own connect through a CheckedRelay";
+    "StdioServer; run a command in a CommandHome; let another program connect through a CheckedRelay";
   assert.deepEqual(found, CHECKED_OPENERS, advice);
 });
 
@@ -132,6 +190,8 @@ Deno.test("a client that is not checked would be found in a test", () => {
     "Client.handshake": "Client.handshake(channel, {})",
     "a websocket": "new WebSocket(server.url)",
     "a rendezvous": "await openThroughRendezvous({})",
+    "a command outside of a CommandHome": 'await runCli(["exec", "true"])',
+    "a command without the environment of its home": 'new Deno.Command(program, { args: home.words(["ps"]) })',
     "a handshake by hand": 'conn.write(\'{"id":1,"method":"initialize","params":{"clientName":"x"}}\')',
   };
   assert.deepEqual(Object.keys(lines), Object.keys(OPENERS));
@@ -140,6 +200,8 @@ Deno.test("a client that is not checked would be found in a test", () => {
     'import { type Client, RpcError } from "../../src/client/rpc_client.ts";',
     "Client.handshake(await checked(channel), {})",
     "await checked(await openWebSocket(server.url))",
+    'await runCli(["doctor", "--json"])',
+    'new Deno.Command(program, { args: home.words(["ps"]), env: home.env })',
     'import { RawWebSocket } from "../support/raw_websocket.ts"; socket.sendText(\'{"id":1,"method":"initialize"}\')',
   ];
   for (const line of harmless) assert.deepEqual(openersIn(line), []);

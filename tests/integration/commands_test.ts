@@ -16,6 +16,8 @@ Deno.test("exec starts the user's own server, once, and the commands of all run 
   ]);
   assert.equal((await home.servers()).length, 1);
   assert.equal((await Deno.stat(home.stateDirectory)).mode! & 0o777, 0o700);
+  // What was said to the server that they have started is checked, too.
+  for (const method of ["initialize", "process/start", "process/closed"]) assert.ok(home.checkedMethods.has(method));
 });
 
 Deno.test("exec passes input, output, directory, variables and exit codes as they are", async () => {
@@ -129,4 +131,40 @@ Deno.test("dial leads standard input and output to a server, and answers what wa
   assert.deepEqual(stdout.trim().split("\n").map((line) => JSON.parse(line).id), [1, 2]);
   await assertLines(input, stdout);
   assert.equal((await home.run(["dial", "ws://127.0.0.1:1"], { input })).code, 255);
+});
+
+Deno.test("--trace-file has every message of a command and its server, and no token", async () => {
+  await using home = await CommandHome.make();
+  const token = "0123456789abcdef0123456789abcdef";
+  await Deno.writeTextFile(`${home.path}/token`, token);
+  await using server = await TestServer.start({
+    args: ["--ws-auth", "capability-token", "--ws-token-file", `${home.path}/token`],
+  });
+  const where = ["--url", server.url, "--token-file", `${home.path}/token`];
+  for (const word of ["one", "two"]) {
+    const { code, stderr } = await home.run(["exec", "--trace-file", "trace", ...where, "echo", word]);
+    assert.equal(code, 0, stderr);
+  }
+  assert.equal((await Deno.stat(`${home.path}/trace`)).mode! & 0o777, 0o600);
+  const trace = await Deno.readTextFile(`${home.path}/trace`);
+  assert.ok(!trace.includes(token));
+  const lines = trace.trimEnd().split("\n").map((line) => /^(\d+\.1) ([<>]) (\{.*\})$/.exec(line)!);
+  assert.equal(new Set(lines.map(([, connection]) => connection)).size, 2);
+  const sent = lines.filter(([, , direction]) => direction === ">").map(([, , , message]) =>
+    JSON.parse(message!).method
+  );
+  assert.deepEqual(sent.filter((method) => /^init|start$/.test(method)), [
+    ...["initialize", "initialized", "process/start"],
+    ...["initialize", "initialized", "process/start"],
+  ]);
+  const got = lines.filter(([, , direction]) => direction === "<").map(([, , , message]) => JSON.parse(message!));
+  const output = got.filter(({ method }) => method === "process/output").map(({ params }) => atob(params.chunk));
+  assert.deepEqual(output, ["one\n", "two\n"]);
+
+  const refused = await home.run(["exec", "--trace-file", "/no/such/trace", ...where, "true"]);
+  assert.deepEqual([refused.code, refused.stdout], [125, ""]);
+  assert.match(
+    refused.stderr,
+    /^exec-server: cannot write --trace-file "\/no\/such\/trace": No such file or directory/,
+  );
 });

@@ -1,8 +1,12 @@
 /**
  * Somebody who types commands: a home of their own in a temporary directory, so that nobody's state is touched, and the
  * program under test, compiled (`EXEC_SERVER_BINARY`) or from its source. Ends the server that the commands have started.
+ *
+ * What commands and servers say to each other is checked: of each that `run` runs at its end, of others that were given
+ * `env` when the home is disposed of.
  */
 
+import { FrameTrace } from "./frame_trace.ts";
 import { serverCommand } from "./test_server.ts";
 
 export interface CommandResult {
@@ -19,13 +23,22 @@ export interface CommandOptions {
 
 export class CommandHome implements AsyncDisposable {
   readonly path: string;
+  readonly #trace: FrameTrace;
 
-  private constructor(path: string) {
+  private constructor(path: string, trace: FrameTrace) {
     this.path = path;
+    this.#trace = trace;
   }
 
   static async make(): Promise<CommandHome> {
-    return new CommandHome(await Deno.makeTempDir({ prefix: "exec-server-home-" }));
+    // Beside the home, where no command comes across it.
+    const trace = new FrameTrace(await Deno.makeTempFile({ prefix: "exec-server-trace-" }));
+    return new CommandHome(await Deno.makeTempDir({ prefix: "exec-server-home-" }), trace);
+  }
+
+  /** Methods of results and notifications that commands got, and that were as they should be. */
+  get checkedMethods(): ReadonlySet<string> {
+    return this.#trace.checked;
   }
 
   get stateDirectory(): string {
@@ -41,7 +54,7 @@ export class CommandHome implements AsyncDisposable {
     }));
     // From source the runtime finds its cache by the home it usually has.
     const cache = `${Deno.env.get("HOME")}/.cache/deno`;
-    return { DENO_DIR: cache, ...env, HOME: this.path, TERM: "xterm" };
+    return { DENO_DIR: cache, ...env, HOME: this.path, TERM: "xterm", EXEC_SERVER_TRACE_FILE: this.#trace.path };
   }
 
   /** Program and words of a command. */
@@ -70,6 +83,7 @@ export class CommandHome implements AsyncDisposable {
       await writer.write(bytes).then(() => writer.close()).catch(() => {});
     }
     const { code, stdout, stderr } = await output;
+    await this.#trace.check();
     const text = (part: Uint8Array) => new TextDecoder().decode(part);
     return { code, stdout: text(stdout), stderr: text(stderr), bytes: stdout };
   }
@@ -89,6 +103,7 @@ export class CommandHome implements AsyncDisposable {
       }
     }
     await Deno.remove(this.path, { recursive: true });
+    await this.#trace.check().finally(() => Deno.remove(this.#trace.path));
   }
 }
 

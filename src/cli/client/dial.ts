@@ -16,6 +16,7 @@ import { EXIT } from "./exit_codes.ts";
 import { HELP_FLAG, WHERE_FLAGS } from "./places/place.ts";
 import { ANNOUNCEMENT } from "./places/announcement.ts";
 import { resolvePlace } from "./places/resolve_place.ts";
+import { traced } from "./places/traced_transport.ts";
 import { transportOf } from "./places/transport_of.ts";
 
 const INTRODUCTION = `Usage: exec-server dial [@NAME|URL] [flags]
@@ -61,7 +62,7 @@ export function dial(args: readonly string[]): Promise<number> {
         ? { values, givenAs, place: name }
         : { values: { ...values, url }, givenAs: { ...givenAs, url: "URL" }, place: null };
       const { place, token } = await resolvePlace(where, env);
-      const transport = await transportOf(place, env);
+      const transport = traced(await transportOf(place, env), where);
       const far = await transport.open({ token, signal: AbortSignal.timeout(CONNECT_LIMIT_MS) });
       const near = new StdioLink({ readable: Deno.stdin.readable, writable: Deno.stdout.writable });
       if (values.announce) await near.send([ANNOUNCEMENT.trimEnd()]);

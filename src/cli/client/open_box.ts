@@ -5,6 +5,7 @@ import type { Devbox } from "../../client/devbox.ts";
 import type { Environment } from "../flags.ts";
 import type { Place } from "./places/place.ts";
 import { resolvePlace, type WhereWords } from "./places/resolve_place.ts";
+import { traced } from "./places/traced_transport.ts";
 import { transportOf } from "./places/transport_of.ts";
 
 /** A box, and where it is. */
@@ -23,7 +24,7 @@ const START_ATTEMPT = "60s";
 export async function openBox(where: WhereWords, options: ConnectOptions = {}): Promise<OpenBox> {
   const env: Environment = Deno.env.toObject();
   const { place, token } = await resolvePlace(where, env);
-  const transport = await transportOf(place, env);
+  const transport = traced(await transportOf(place, env), where);
   const box = await connect(transport, {
     clientName: "exec-server",
     ...(token === null ? {} : { token }),

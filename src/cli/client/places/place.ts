@@ -55,6 +55,13 @@ export const WHERE_FLAGS = {
     hasVariable: false,
     help: "ssh: put this very program on the other machine first, as ~/.local/bin/exec-server, unless it is there.",
   },
+  "trace-file": {
+    section: SECTION,
+    kind: "text",
+    placeholder: "PATH",
+    default: null,
+    help: "File to which every message to and from the server is added, a line each. It holds no token, but all else.",
+  },
 } as const satisfies FlagTable;
 
 export type WhereValues = FlagValues<typeof WHERE_FLAGS>;
