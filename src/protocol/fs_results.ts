@@ -6,6 +6,7 @@
 
 import * as z from "zod/mini";
 import type { ContentDigest } from "./fs.ts";
+import { UnsignedInt } from "./primitives.ts";
 
 export const FsReadFileResult = z.object({ dataBase64: z.string() });
 export type FsReadFileResult = z.output<typeof FsReadFileResult>;
@@ -18,10 +19,10 @@ export const FsGetMetadataResult = z.object({
   isDirectory: z.boolean(),
   isFile: z.boolean(),
   isSymlink: z.boolean(),
-  size: z.number(),
+  size: UnsignedInt,
   /** 0 when the filesystem does not know. */
-  createdAtMs: z.number(),
-  modifiedAtMs: z.number(),
+  createdAtMs: UnsignedInt,
+  modifiedAtMs: UnsignedInt,
   mode: z.exactOptional(z.int()),
   uid: z.exactOptional(z.int()),
   gid: z.exactOptional(z.int()),
@@ -53,9 +54,9 @@ export const FsListEntry = z.object({
   /** Bytes that are not UTF-8 are replaced. */
   fileName: z.string(),
   kind: z.enum(["file", "directory", "symlink", "other"]),
-  size: z.number(),
+  size: UnsignedInt,
   mode: z.int(),
-  modifiedAtMs: z.number(),
+  modifiedAtMs: UnsignedInt,
   uid: z.int(),
   gid: z.int(),
   nlink: z.int(),

@@ -7,6 +7,7 @@
 
 import * as z from "zod/mini";
 import { ATTACH_ROLES } from "./attach.ts";
+import { UnsignedInt } from "./primitives.ts";
 
 const Seq = z.int().check(z.minimum(0));
 
@@ -162,7 +163,7 @@ export const ProcessListEntry = z.object({
   cwd: z.string(),
   tty: z.boolean(),
   /** Since the start request was taken. */
-  ageMs: z.number(),
+  ageMs: UnsignedInt,
   exited: z.boolean(),
   exitCode: ExitCode,
   closed: z.boolean(),

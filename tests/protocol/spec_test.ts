@@ -121,3 +121,9 @@ Deno.test("every example fits the schemas", async () => {
     assert.equal(check.paramsProblem(name, example.params), null, `params of ${name}`);
   }
 });
+
+Deno.test("every number is said to be whole, so that clients can read it as an integer", async () => {
+  const { document } = await loadSpecCheck();
+  const fractions = JSON.stringify(document).match(/"[^"]+":\{[^{}]*"type":"number"[^{}]*\}/g) ?? [];
+  assert.deepEqual(fractions, []);
+});

@@ -87,6 +87,7 @@ export class SchemaWriter {
         if (side === "input" && enumeration !== null) Object.assign(jsonSchema, { type: "string", enum: enumeration });
         const note = noteOf(zodSchema);
         if (note !== undefined && side === "input") this.#apply(note, jsonSchema as Mutable, met);
+        if (note?.json !== undefined && side === "output") Object.assign(jsonSchema, note.json);
         // Whoever reads results ignores what a newer server adds.
         if (side === "output" && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
       },
