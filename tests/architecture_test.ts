@@ -101,6 +101,26 @@ Deno.test("a file of more than 300 lines says at its head why it is one file", (
   assert.deepEqual(unexplained.map(({ file }) => file), [], advice);
 });
 
+Deno.test("every function, class and value that a file exports is named in another one", () => {
+  const files = ["src", "sandbox", "tests", "bench", "examples", ".ci"].flatMap((folder) => sourceFiles(folder));
+  const main = { file: "main.ts", text: Deno.readTextFileSync(new URL("main.ts", ROOT)) };
+  const words = [...files, ...sourceFiles("bench", ".mjs"), main].map(({ file, text }) => ({
+    file,
+    words: new Set(text.match(/[\w$]+/g)),
+  }));
+  const exported = files.flatMap(({ file, text }) =>
+    Array.from(
+      text.matchAll(/^export (?:abstract )?(?:async )?(?:const|let|function\*?|class) ([\w$]+)/gm),
+      ([, name]) => ({ file, name: name! }),
+    )
+  );
+  assert.ok(exported.length > 1000, "exports are found");
+  const unused = exported.filter(({ file, name }) =>
+    !words.some((other) => other.file !== file && other.words.has(name))
+  );
+  assert.deepEqual(unused, [], "remove it, or export it no longer");
+});
+
 Deno.test("only npm: packages of the import map and node: modules are imported", () => {
   const known = Object.keys(JSON.parse(Deno.readTextFileSync(new URL("deno.json", ROOT))).imports);
   const wrong = [
@@ -228,17 +248,20 @@ function importsOf(folder: string): ImportLine[] {
 }
 
 /** The files of a folder. One without any is a mistake of the test's: every rule would hold for it. */
-function sourceFiles(folder: string): { file: string; text: string }[] {
-  const files = Array.from(filesBelow(folder), (file) => ({ file, text: Deno.readTextFileSync(new URL(file, ROOT)) }));
+function sourceFiles(folder: string, ending = ".ts"): { file: string; text: string }[] {
+  const files = Array.from(
+    filesBelow(folder, ending),
+    (file) => ({ file, text: Deno.readTextFileSync(new URL(file, ROOT)) }),
+  );
   assert.ok(files.length > 0, `${folder} has no files to look at`);
   return files;
 }
 
-function* filesBelow(folder: string): Generator<string> {
+function* filesBelow(folder: string, ending = ".ts"): Generator<string> {
   for (const entry of Deno.readDirSync(new URL(folder, ROOT))) {
     const file = `${folder}/${entry.name}`;
-    if (entry.isDirectory) yield* filesBelow(file);
-    else if (file.endsWith(".ts")) yield file;
+    if (entry.isDirectory) yield* filesBelow(file, ending);
+    else if (file.endsWith(ending)) yield file;
   }
 }
 

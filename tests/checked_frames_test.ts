@@ -145,7 +145,7 @@ const OPENERS: Record<string, (text: string) => boolean> = {
   "Session.open": (text) => /\bSession\.open\(/.test(text),
   "Client.handshake": (text) => /\bClient\.handshake\((?!await checked\()/.test(text),
   "a websocket": (text) => /(?<!\bchecked\(await )\b(?:new WebSocket|openWebSocket)\(/.test(text),
-  "a rendezvous": (text) => /(?<!\bchecked\(await )\bopen(?:ThroughRendezvous|RendezvousLink)\(/.test(text),
+  "a rendezvous": (text) => /(?<!\bchecked\(await )\bopenRendezvousLink\(/.test(text),
   "a command outside of a CommandHome": (text) =>
     new RegExp(`(?:runCli\\(\\[|\\.\\.\\.(?:args|words),)\\s*"(?:${Object.keys(CLIENT_COMMANDS).join("|")})"`).test(
       text,
@@ -161,11 +161,12 @@ const OPENERS: Record<string, (text: string) => boolean> = {
 /** The only ones. Each hands what it has opened to a check. */
 const CHECKED_OPENERS: Record<string, readonly string[]> = {
   "tests/support/test_server.ts": ["Client.handshake"],
-  "tests/support/remote_client.ts": ["a websocket", "a rendezvous"],
+  "tests/support/remote_client.ts": ["Client.handshake"],
+  "tests/support/rendezvous_channel.ts": ["a rendezvous"],
   "tests/support/checked_box.ts": ["connect of the client library"],
   // Over a RawWebSocket, which checks.
   "tests/support/cuttable_connection.ts": ["Client.handshake"],
-  "tests/fixtures/noise/stream_client.ts": ["a rendezvous"],
+  "tests/fixtures/noise/stream_client.ts": ["Client.handshake"],
   // By `dial`, in a CommandHome.
   "tests/commands/ssh.ts": ["a handshake by hand"],
 };
@@ -189,7 +190,7 @@ Deno.test("a client that is not checked would be found in a test", () => {
     "Session.open": "await Session.open(options)",
     "Client.handshake": "Client.handshake(channel, {})",
     "a websocket": "new WebSocket(server.url)",
-    "a rendezvous": "await openThroughRendezvous({})",
+    "a rendezvous": "await openRendezvousLink({})",
     "a command outside of a CommandHome": 'await runCli(["exec", "true"])',
     "a command without the environment of its home": 'new Deno.Command(program, { args: home.words(["ps"]) })',
     "a handshake by hand": 'conn.write(\'{"id":1,"method":"initialize","params":{"clientName":"x"}}\')',

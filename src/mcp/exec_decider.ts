@@ -20,7 +20,7 @@ import type { PromptAnswer, PromptDesk } from "./prompt_desk.ts";
 import type { ExecCall, ExecVerdict } from "./watched_shell.ts";
 
 /** What a denied program prints behind `Execution denied: `. The first three are the reference's. */
-export const DENIAL = {
+const DENIAL = {
   forbidden: "Execution forbidden by policy",
   declined: "User declined execution",
   cancelled: "User cancelled execution",
@@ -113,7 +113,7 @@ export class ExecDecider {
 }
 
 /** The reference's question. */
-export function promptText({ file, argv, cwd }: Pick<ExecCall, "file" | "argv" | "cwd">): string {
+function promptText({ file, argv, cwd }: Pick<ExecCall, "file" | "argv" | "cwd">): string {
   return `Allow agent to run \`${commandText({ file, argv })}\` in \`${cwd}\`?`;
 }
 

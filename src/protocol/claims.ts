@@ -59,11 +59,6 @@ export const ofTunnel = ({ tunnelId }: { tunnelId: string }): Claims => [
   { resource: `tunnel:${tunnelId}`, mode: "exclusive" },
 ];
 
-/** Behind the opening of it, and holding up nothing. */
-export const behindTunnel = ({ tunnelId }: { tunnelId: string }): Claims => [
-  { resource: `tunnel:${tunnelId}`, mode: "pass" },
-];
-
 export const makesWatch = ({ watchId }: { watchId: number }): Claims => [
   { resource: `watch:${watchId}`, mode: "exclusive" },
   ...READS_FILES,

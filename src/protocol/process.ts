@@ -74,7 +74,7 @@ export const ManagedNetwork = z.object({
  * `latest`: the newest output is kept and the child never waits, as the reference has it. `acknowledged`: nothing is dropped
  * before the client has acknowledged it, and the child waits when there is too much of that.
  */
-export const OUTPUT_MODES = ["latest", "acknowledged"] as const;
+const OUTPUT_MODES = ["latest", "acknowledged"] as const;
 export type OutputMode = (typeof OUTPUT_MODES)[number];
 
 /** What people type: no spaces, nothing a shell would take for itself, and short enough for a column. */

@@ -28,7 +28,7 @@ export const OutputChunkField = z.object(chunkMembers);
 export type OutputChunkField = z.output<typeof OutputChunkField>;
 
 /** Why a process ended; only for clients that asked to be told. */
-export const EndReasonField = z.enum([
+const EndReasonField = z.enum([
   "exit",
   "signal",
   "terminated",
@@ -37,7 +37,6 @@ export const EndReasonField = z.enum([
   "sessionExpired",
   "serverShutdown",
 ]);
-export type EndReasonField = z.output<typeof EndReasonField>;
 
 /** Something a sandbox refused for the sake of the network. */
 export const NetworkDenialField = z.object({

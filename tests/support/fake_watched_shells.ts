@@ -12,7 +12,7 @@ import type {
   WatchedShells,
 } from "../../src/mcp/watched_shell.ts";
 
-export class FakeShell implements WatchedShell {
+class FakeShell implements WatchedShell {
   readonly pid = 4242;
   readonly options: WatchedShellOptions;
   readonly written: string[] = [];

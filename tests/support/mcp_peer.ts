@@ -24,7 +24,7 @@ export class McpError extends Error {
 /** Answers a question of the server: the result, or an error to reject with. */
 export type OnElicit = (params: { message: string; requestedSchema: unknown; _meta?: unknown }) => unknown;
 
-export const MODERN = "2026-07-28";
+const MODERN = "2026-07-28";
 
 export class McpPeer {
   readonly #send: (message: object) => void;

@@ -1,9 +1,9 @@
 /** Clients that come to an executor through a `TinyRendezvous`, in either form, checked like any other. */
 
 import { Client, type ConnectOptions, openWebSocket } from "../../src/client/rpc_client.ts";
-import { openThroughRendezvous } from "../../src/remote/harness/harness.ts";
 import { memoryPins, type PinStore } from "../../src/remote/harness/pins.ts";
 import { checked } from "./answer_check.ts";
+import { checkedChannelThrough } from "./rendezvous_channel.ts";
 import type { TinyRendezvous } from "./tiny_rendezvous.ts";
 
 export type Form = "noise" | "plain";
@@ -15,7 +15,7 @@ export async function connectThrough(
 ): Promise<Client> {
   const { pins = memoryPins(), ...rest } = options;
   const channel = form === "plain"
-    ? await openWebSocket(`${rendezvous.url.replace(/^http/, "ws")}/client`)
-    : await openThroughRendezvous({ rendezvous: rendezvous.url, executor: "devbox", token: "client-token", pins });
-  return await Client.handshake(await checked(channel), { clientName: "test", ...rest });
+    ? await checked(await openWebSocket(`${rendezvous.url.replace(/^http/, "ws")}/client`))
+    : await checkedChannelThrough({ rendezvous: rendezvous.url, executor: "devbox", token: "client-token", pins });
+  return await Client.handshake(channel, { clientName: "test", ...rest });
 }

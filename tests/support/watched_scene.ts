@@ -12,7 +12,7 @@ import type {
 import { NO_LISTENER, NO_SANDBOX, SandboxHost } from "./sandbox_host.ts";
 
 /** Why no shell can be watched here; null when one can. */
-export const NO_WATCH: string | null = Deno.build.arch !== "x86_64" ? `${Deno.build.arch}` : NO_SANDBOX ?? NO_LISTENER;
+const NO_WATCH: string | null = Deno.build.arch !== "x86_64" ? `${Deno.build.arch}` : NO_SANDBOX ?? NO_LISTENER;
 
 export interface Outcome {
   readonly exitCode: number;

@@ -34,7 +34,7 @@ export async function sentVariables(
 }
 
 /** `NAME=VALUE` lines; blank lines and those that begin with `#` are passed over. A value is taken as it stands. */
-export function fileVariables(text: string, path: string): Record<string, string> {
+function fileVariables(text: string, path: string): Record<string, string> {
   const variables: Record<string, string> = {};
   for (const [index, line] of text.split("\n").entries()) {
     if (/^\s*(#|$)/.test(line)) continue;

@@ -81,7 +81,7 @@ const sendingFunctions = libcFunctions({
 });
 
 /** Of one message, as the protocol of the wrapper bounds them. More are dropped by the kernel. */
-export const MAX_MESSAGE_DESCRIPTORS = 16;
+const MAX_MESSAGE_DESCRIPTORS = 16;
 
 const MANY_CONTROL_BYTES = DESCRIPTOR_OFFSET + MAX_MESSAGE_DESCRIPTORS * 4;
 const SOCK_DGRAM = 2;

@@ -50,15 +50,6 @@ export interface PostOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Whole texts in and out: what a client is made on. */
-export interface HarnessChannel {
-  send(text: string): void;
-  /** Set before any message can arrive. */
-  onMessage: (text: string) => void;
-  onClose: (reason: string) => void;
-  close(): void;
-}
-
 /** The executor cannot be reached this way. */
 export class RendezvousError extends Error {
   override readonly name = "RendezvousError";
@@ -87,11 +78,6 @@ const MAX_MESSAGE_BYTES = 512 * 1024 * 1024;
 
 /** What may wait for the client to look at it. Nothing does unless the program blocks. */
 const MAX_QUEUED_BYTES = MAX_MESSAGE_BYTES;
-
-/** The same as a channel of texts, for clients that are made on one. */
-export async function openThroughRendezvous(options: HarnessOptions): Promise<HarnessChannel> {
-  return channelOf(await openRendezvousLink(options));
-}
 
 /**
  * Opens a link; rejects with `RendezvousError` when the executor cannot be reached, and with `ExecutorKeyChanged` when its
@@ -231,22 +217,6 @@ async function shakeHands(
     clearTimeout(timer);
     signal?.removeEventListener("abort", abort);
   }
-}
-
-function channelOf(link: NoiseLink): HarnessChannel {
-  const channel: HarnessChannel = {
-    // When it cannot be sent the link is over, and says so at its end.
-    send: (text) => void link.send([text]).catch(() => {}),
-    onMessage: () => {},
-    onClose: () => {},
-    close: () => link.close(),
-  };
-  // On a later turn, so that whoever opened the channel has set its functions.
-  setTimeout(async () => {
-    const end = await link.receive((message) => channel.onMessage(message ?? ""));
-    channel.onClose("reason" in end ? end.reason : "connection closed");
-  });
-  return channel;
 }
 
 /** The registry's own words, if it has any. */

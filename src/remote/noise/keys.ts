@@ -95,12 +95,6 @@ export function fingerprint(key: PublicKey): string {
   return `SHA256:${toBase64(own(digest)).replace(/=+$/, "")}`;
 }
 
-/** Both are public, so the comparison may take its time. */
-export function samePublicKey(one: PublicKey, other: PublicKey): boolean {
-  const equal = (a: Bytes, b: Bytes) => a.length === b.length && a.every((byte, index) => byte === b[index]);
-  return equal(one.x25519, other.x25519) && equal(one.mlkem768, other.mlkem768);
-}
-
 /** With the standard alphabet and padding. Not `toBase64`, which Node before 25 and older browsers do not have. */
 export function toBase64(bytes: Uint8Array): string {
   let text = "";

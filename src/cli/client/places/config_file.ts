@@ -63,7 +63,7 @@ export function readPlace(
   return { url, tokenFile, executor: word("executor") };
 }
 
-export function configPath(env: Environment): string {
+function configPath(env: Environment): string {
   const base = env["XDG_CONFIG_HOME"];
   if (base?.startsWith("/")) return `${base}/exec-server/config.toml`;
   const home = env["HOME"];
