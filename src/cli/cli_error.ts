@@ -38,3 +38,8 @@ export function quoted(text: string): string {
   const shown = text.length > MAX_QUOTED_CHARS ? text.slice(0, MAX_QUOTED_CHARS) + "…" : text;
   return printable(JSON.stringify(shown));
 }
+
+/** Refuses the first word that the command has no use for, if there is one. `help` says more. */
+export function refuseSurplus(word: string | undefined, help = "--help"): void {
+  if (word !== undefined) throw usageError(`unexpected argument ${quoted(word)}: see ${help}`);
+}

@@ -1,6 +1,6 @@
 /** The `attach` command: a process that runs on its own, on this terminal, until one leaves it or it ends. */
 
-import { quoted, refusal, usageError } from "../cli_error.ts";
+import { quoted, refusal, refuseSurplus, usageError } from "../cli_error.ts";
 import type { FlagTable } from "../flags.ts";
 import { runClientCommand } from "./client_command.ts";
 import { openBox } from "./open_box.ts";
@@ -36,7 +36,7 @@ export function attach(args: readonly string[]): Promise<number> {
     async run(invocation) {
       const { values, positionals: [name, extra] } = invocation;
       if (name === undefined) throw usageError("there is no process to attach to: give its id or name");
-      if (extra !== undefined) throw usageError(`unexpected argument ${quoted(extra)}: see --help`);
+      refuseSurplus(extra);
       const { box } = await openBox(invocation);
       await using _closing = box;
       if (!box.has("processAttach")) throw refusal(`cannot attach to ${quoted(name)}: this server lets nobody attach`);

@@ -9,7 +9,7 @@
 import type { TransportLink } from "../../client/link/transport.ts";
 import { printable } from "../../printable.ts";
 import { StdioLink } from "../../transport/stdio_link.ts";
-import { quoted, usageError } from "../cli_error.ts";
+import { refuseSurplus, usageError } from "../cli_error.ts";
 import type { FlagTable } from "../flags.ts";
 import { runClientCommand } from "./client_command.ts";
 import { EXIT } from "./exit_codes.ts";
@@ -53,7 +53,7 @@ export function dial(args: readonly string[]): Promise<number> {
     introduction: INTRODUCTION,
     async run({ values, givenAs, positionals, place: name }) {
       const [url, extra] = positionals;
-      if (extra !== undefined) throw usageError(`unexpected argument ${quoted(extra)}: see --help`);
+      refuseSurplus(extra);
       if (url !== undefined && (name !== null || givenAs.url === "--url")) {
         throw usageError("a URL, @NAME and --url all say where: give one");
       }

@@ -5,7 +5,7 @@ import { usageError } from "../cli_error.ts";
 import { durationMs } from "../duration.ts";
 import type { FlagTable } from "../flags.ts";
 import { type Invocation, runClientCommand } from "./client_command.ts";
-import { sentVariables, workingDirectory } from "./exec_words.ts";
+import { runFlags, sentVariables, workingDirectory } from "./exec_words.ts";
 import { EXIT } from "./exit_codes.ts";
 import { openBox } from "./open_box.ts";
 import { HELP_FLAG, WHERE_FLAGS } from "./places/place.ts";
@@ -40,26 +40,7 @@ const FLAGS = {
     hasVariable: false,
     help: "Run it on a terminal, with your keys for its input.",
   },
-  cwd: {
-    section: "Command",
-    kind: "text",
-    short: "C",
-    placeholder: "DIR",
-    default: null,
-    hasVariable: false,
-    whenAbsent: "this directory on your own server, home elsewhere",
-    help: "Where it runs.",
-  },
-  env: {
-    section: "Command",
-    kind: "list",
-    short: "e",
-    placeholder: "NAME[=VALUE]",
-    default: [],
-    isWhole: true,
-    hasVariable: false,
-    help: "A variable for it; a name alone sends your own value. Beside these only TERM, LANG and LC_* are sent.",
-  },
+  ...runFlags("Command", "Where it runs."),
   "env-file": {
     section: "Command",
     kind: "list",

@@ -3,8 +3,34 @@
 import type { Devbox } from "../../client/devbox.ts";
 import { pathOf } from "../../client/fs/paths.ts";
 import { quoted, refusal, usageError } from "../cli_error.ts";
-import type { Environment } from "../flags.ts";
+import type { Environment, FlagTable } from "../flags.ts";
 import type { Place } from "./places/place.ts";
+
+/** `-C` and `-e`, in a section of the help; `where` is the sentence on the directory. */
+export function runFlags(section: string, where: string) {
+  return {
+    cwd: {
+      section,
+      kind: "text",
+      short: "C",
+      placeholder: "DIR",
+      default: null,
+      hasVariable: false,
+      whenAbsent: "this directory on your own server, home elsewhere",
+      help: where,
+    },
+    env: {
+      section,
+      kind: "list",
+      short: "e",
+      placeholder: "NAME[=VALUE]",
+      default: [],
+      isWhole: true,
+      hasVariable: false,
+      help: "A variable for it; a name alone sends your own value. Beside these only TERM, LANG and LC_* are sent.",
+    },
+  } as const satisfies FlagTable;
+}
 
 /** What a program needs to know of the terminal it is seen on, and of its user's language. */
 const SENT = /^(TERM|COLORTERM|LANG|LANGUAGE|LC_[A-Z]+)$/;

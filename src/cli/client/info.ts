@@ -2,7 +2,7 @@
 
 import { pathOf } from "../../client/fs/paths.ts";
 import { VERSION } from "../../version.ts";
-import { quoted, usageError } from "../cli_error.ts";
+import { refuseSurplus } from "../cli_error.ts";
 import type { FlagTable } from "../flags.ts";
 import { textTable } from "../text_table.ts";
 import { runClientCommand } from "./client_command.ts";
@@ -29,7 +29,7 @@ export function info(args: readonly string[]): Promise<number> {
     flags: INFO_FLAGS,
     introduction: INTRODUCTION,
     async run({ positionals, ...where }) {
-      if (positionals[0] !== undefined) throw usageError(`unexpected argument ${quoted(positionals[0])}: see --help`);
+      refuseSurplus(positionals[0]);
       const { box, place } = await openBox(where);
       await using _closing = box;
       const { environment: machine } = box;

@@ -1,6 +1,6 @@
 /** The `ports` command: what listens, and in which process tree. */
 
-import { quoted, refusal, usageError } from "../cli_error.ts";
+import { refusal, refuseSurplus } from "../cli_error.ts";
 import type { FlagTable } from "../flags.ts";
 import { textTable } from "../text_table.ts";
 import { runClientCommand } from "./client_command.ts";
@@ -26,7 +26,7 @@ export function ports(args: readonly string[]): Promise<number> {
     flags: PORTS_FLAGS,
     introduction: INTRODUCTION,
     async run({ positionals, ...where }) {
-      if (positionals[0] !== undefined) throw usageError(`unexpected argument ${quoted(positionals[0])}: see --help`);
+      refuseSurplus(positionals[0]);
       const { box } = await openBox(where);
       await using _closing = box;
       if (!box.has("processDetails")) throw refusal("cannot list ports: this server does not tell");

@@ -2,7 +2,7 @@
 
 import { pathOf } from "../../client/fs/paths.ts";
 import type { ProcessInfo } from "../../client/process/process_types.ts";
-import { quoted, usageError } from "../cli_error.ts";
+import { refuseSurplus } from "../cli_error.ts";
 import type { FlagTable } from "../flags.ts";
 import { textTable } from "../text_table.ts";
 import { runClientCommand } from "./client_command.ts";
@@ -40,7 +40,7 @@ export function ps(args: readonly string[]): Promise<number> {
     flags: PS_FLAGS,
     introduction: INTRODUCTION,
     async run({ positionals, ...where }) {
-      if (positionals[0] !== undefined) throw usageError(`unexpected argument ${quoted(positionals[0])}: see --help`);
+      refuseSurplus(positionals[0]);
       const { box } = await openBox(where);
       await using _closing = box;
       const all = await reachableProcesses(box, { details: true });

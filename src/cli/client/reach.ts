@@ -2,7 +2,7 @@
 
 import { printable } from "../../printable.ts";
 import { VERSION } from "../../version.ts";
-import { quoted, usageError } from "../cli_error.ts";
+import { refuseSurplus } from "../cli_error.ts";
 import type { FlagTable } from "../flags.ts";
 import { runClientCommand } from "./client_command.ts";
 import { openBox } from "./open_box.ts";
@@ -38,7 +38,7 @@ export function reach(args: readonly string[]): Promise<number> {
     flags: REACH_FLAGS,
     introduction: INTRODUCTION,
     async run({ positionals, ...where }) {
-      if (positionals[0] !== undefined) throw usageError(`unexpected argument ${quoted(positionals[0])}: see --help`);
+      refuseSurplus(positionals[0]);
       const begun = performance.now();
       const { box, place } = await openBox(where);
       await using _closing = box;

@@ -3,7 +3,7 @@
 import { usageError } from "../cli_error.ts";
 import type { FlagTable } from "../flags.ts";
 import { runClientCommand } from "./client_command.ts";
-import { sentVariables } from "./exec_words.ts";
+import { runFlags, sentVariables } from "./exec_words.ts";
 import { HELP_FLAG, WHERE_FLAGS } from "./places/place.ts";
 
 const INTRODUCTION = `Usage: exec-server shell [@NAME] [flags]
@@ -17,26 +17,7 @@ five minutes, while the shell waits.
   exec-server shell --url ssh://me@devbox -C /work`;
 
 const FLAGS = {
-  cwd: {
-    section: "Shell",
-    kind: "text",
-    short: "C",
-    placeholder: "DIR",
-    default: null,
-    hasVariable: false,
-    whenAbsent: "this directory on your own server, home elsewhere",
-    help: "Where it begins.",
-  },
-  env: {
-    section: "Shell",
-    kind: "list",
-    short: "e",
-    placeholder: "NAME[=VALUE]",
-    default: [],
-    isWhole: true,
-    hasVariable: false,
-    help: "A variable for it; a name alone sends your own value. Beside these only TERM, LANG and LC_* are sent.",
-  },
+  ...runFlags("Shell", "Where it begins."),
   ...WHERE_FLAGS,
   help: HELP_FLAG,
 } as const satisfies FlagTable;

@@ -1,6 +1,6 @@
 /** The `completions` command: a script for a shell, made from the tables of the commands. */
 
-import { quoted, usageError } from "../cli_error.ts";
+import { quoted, refuseSurplus, usageError } from "../cli_error.ts";
 import { print } from "../print.ts";
 import { COMMAND_TABLES } from "./command_tables.ts";
 import { bashScript, fishScript, type ScriptCommand, zshScript } from "./scripts.ts";
@@ -26,7 +26,7 @@ export async function completions(args: readonly string[]): Promise<number> {
     await print(HELP);
     return 0;
   }
-  if (surplus !== undefined) throw usageError(`unexpected argument ${quoted(surplus)}: see --help`);
+  refuseSurplus(surplus);
   if (shell === undefined) throw usageError("for which shell? Write bash, zsh or fish");
   const script = SCRIPTS[shell];
   if (script === undefined) throw usageError(`there are no completions for ${quoted(shell)}: write bash, zsh or fish`);

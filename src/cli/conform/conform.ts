@@ -1,7 +1,7 @@
 /** The `conform` command: the promises of docs/protocol.md, checked on a server. */
 
 import { type CheckResult, conform as runChecks, type ConformReport } from "../../conform/run.ts";
-import { quoted, refusal, usageError } from "../cli_error.ts";
+import { quoted, refusal, refuseSurplus, usageError } from "../cli_error.ts";
 import { helpAction, jsonSwitch } from "../common_flags.ts";
 import { type FlagTable, parseFlags } from "../flags.ts";
 import { helpText } from "../help.ts";
@@ -47,7 +47,7 @@ export async function conform(args: readonly string[]): Promise<number> {
   const { values, positionals } = parsed;
   const [url, surplus] = positionals;
   if (url === undefined) throw usageError("the URL of the server is missing: it is the line that the server printed");
-  if (surplus !== undefined) throw usageError(`unexpected argument ${quoted(surplus)}: see exec-server conform --help`);
+  refuseSurplus(surplus, "exec-server conform --help");
   if (!/^wss?:\/\//.test(url)) throw usageError(`cannot check ${quoted(url)}: the URL begins with ws:// or wss://`);
   const file = values["token-file"];
   const token = file === null ? null : await tokenIn(file);

@@ -1,6 +1,6 @@
 /** The `doctor` command: what this machine can confine with, who could connect, and what to change. */
 
-import { quoted, usageError } from "../cli_error.ts";
+import { refuseSurplus } from "../cli_error.ts";
 import { doorReport } from "./doctor_door.ts";
 import { DOCTOR_FLAGS, DOCTOR_INTRODUCTION } from "./doctor_flags.ts";
 import { identityReport } from "./doctor_identity.ts";
@@ -28,7 +28,7 @@ export async function doctor(args: readonly string[]): Promise<number> {
     return 0;
   }
   const { values, givenAs, positionals } = parsed;
-  if (positionals[0] !== undefined) throw usageError(`unexpected argument ${quoted(positionals[0])}: see --help`);
+  refuseSurplus(positionals[0]);
   const door = await doorReport(values, givenAs, Deno.readTextFile);
   const identity = await identityReport(values["identity-file"], env);
   const report = await doctorReport(values.sandbox, door, identity);

@@ -5,7 +5,7 @@ import type { PatchedBash } from "../../mcp/watched_shell.ts";
 import type { AuthConfig } from "../../transport/auth.ts";
 import type { ListenerAddress } from "../../transport/listen_bind.ts";
 import type { TlsFiles } from "../../transport/tls_files.ts";
-import { quoted, refusal, usageError } from "../cli_error.ts";
+import { quoted, refusal, refuseSurplus } from "../cli_error.ts";
 import { type Environment, type FlagValues, type GivenAs, parseFlags } from "../flags.ts";
 import type { ReadTextFile } from "../serve/auth_options.ts";
 import { doorOptions } from "../serve/door_options.ts";
@@ -46,7 +46,7 @@ export async function parseMcp(
   const parsed = parseFlags(MCP_FLAGS, argv, env);
   if (parsed.type === "action") return { type: parsed.action };
   const { values, givenAs, positionals } = parsed;
-  if (positionals[0] !== undefined) throw usageError(`unexpected argument ${quoted(positionals[0])}: see --help`);
+  refuseSurplus(positionals[0]);
   return {
     type: "serve",
     http: values.listen === null

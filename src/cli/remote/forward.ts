@@ -5,7 +5,7 @@ import { createLogger } from "../../log.ts";
 import { configurationFailure } from "../../remote/registry/registry_error.ts";
 import { openRemoteSource } from "../../server/remote_executor.ts";
 import { VERSION } from "../../version.ts";
-import { quoted, usageError } from "../cli_error.ts";
+import { refuseSurplus, usageError } from "../cli_error.ts";
 import { type FlagTable, parseFlags } from "../flags.ts";
 import { helpText } from "../help.ts";
 import { print } from "../print.ts";
@@ -52,7 +52,7 @@ export async function forward(args: readonly string[]): Promise<number> {
     return 0;
   }
   const { values, givenAs, positionals } = parsed;
-  if (positionals[0] !== undefined) throw usageError(`unexpected argument ${quoted(positionals[0])}: see --help`);
+  refuseSurplus(positionals[0]);
   const { connect: destination, "environment-id": id } = values;
   if (destination === null) throw usageError("--connect URL is required");
   if (id === null) throw usageError("--environment-id ID is required");

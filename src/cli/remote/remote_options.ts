@@ -1,6 +1,6 @@
 /** argv and environment -> how to register and as what, checked as a whole. Pure: files are read later. */
 
-import { quoted, usageError } from "../cli_error.ts";
+import { quoted, refuseSurplus, usageError } from "../cli_error.ts";
 import { type Environment, type FlagValues, type GivenAs, parseFlags } from "../flags.ts";
 import { type ServingOptions, servingOptions } from "../serve/serving_options.ts";
 import { REGISTRATION_FLAGS, REMOTE_FLAGS } from "./remote_flags.ts";
@@ -40,9 +40,7 @@ export function parseRemote(argv: readonly string[], env: Environment): RemoteIn
   const parsed = parseFlags(REMOTE_FLAGS, argv, env);
   if (parsed.type === "action") return { type: parsed.action };
   const { values, givenAs, positionals } = parsed;
-  if (positionals[0] !== undefined) {
-    throw usageError(`unexpected argument ${quoted(positionals[0])}: see --remote --help`);
-  }
+  refuseSurplus(positionals[0], "--remote --help");
   const executorId = values["executor-id"];
   const environmentId = values["environment-id"];
   if (executorId !== null && environmentId !== null) {

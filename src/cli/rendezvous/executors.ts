@@ -3,7 +3,7 @@
 import { printable } from "../../printable.ts";
 import { askForExecutors } from "../../remote/dial/harness_network.ts";
 import type { ExecutorListing } from "../../remote/rendezvous/executor.ts";
-import { CliError, quoted, refusal, usageError } from "../cli_error.ts";
+import { CliError, quoted, refusal, refuseSurplus, usageError } from "../cli_error.ts";
 import { type Environment, parseFlags } from "../flags.ts";
 import { helpText } from "../help.ts";
 import { print } from "../print.ts";
@@ -22,7 +22,7 @@ export async function executors(args: readonly string[]): Promise<number> {
     return 0;
   }
   const { values, positionals } = parsed;
-  if (positionals[0] !== undefined) throw usageError(`unexpected argument ${quoted(positionals[0])}: see --help`);
+  refuseSurplus(positionals[0]);
   if (values.url === null) throw usageError("--url URL is missing: where the rendezvous is reached");
   const url = listUrl(values.url);
   const token = await readToken(values["token-file"], env);

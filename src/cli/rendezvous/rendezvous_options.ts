@@ -5,7 +5,7 @@ import { isLoopbackAddress } from "../../transport/ip_address.ts";
 import type { ListenerAddress } from "../../transport/listen_bind.ts";
 import type { TlsFiles } from "../../transport/tls_files.ts";
 import type { TokenTable } from "../../transport/tokens/token_table.ts";
-import { quoted, refusal, usageError } from "../cli_error.ts";
+import { quoted, refusal, refuseSurplus, usageError } from "../cli_error.ts";
 import { type Environment, parseFlags } from "../flags.ts";
 import { type ReadTextFile, readTokens } from "../serve/auth_options.ts";
 import { listenAddress, tlsFiles } from "../serve/door_options.ts";
@@ -36,7 +36,7 @@ export async function parseRendezvous(
   const parsed = parseFlags(RENDEZVOUS_FLAGS, argv, env);
   if (parsed.type === "action") return { type: "help" };
   const { values, givenAs, positionals } = parsed;
-  if (positionals[0] !== undefined) throw usageError(`unexpected argument ${quoted(positionals[0])}: see --help`);
+  refuseSurplus(positionals[0]);
 
   const listen = listenAddress(values.listen, givenAs.listen ?? "--listen");
   if (listen.type === "stdio") throw refusal("a rendezvous listens at a port or a unix socket, not on stdio");

@@ -7,7 +7,7 @@
 
 import type { AuthConfig } from "../../transport/auth.ts";
 import type { ReadTextFile } from "./auth_options.ts";
-import { quoted, usageError } from "../cli_error.ts";
+import { refuseSurplus } from "../cli_error.ts";
 import { type Door, doorOptions } from "./door_options.ts";
 import { type Environment, parseFlags } from "../flags.ts";
 import { SERVE_FLAGS } from "./serve_flags.ts";
@@ -36,7 +36,7 @@ export async function parseServe(argv: readonly string[], surroundings: ServeSur
   const parsed = parseFlags(SERVE_FLAGS, argv, surroundings.env);
   if (parsed.type === "action") return { type: parsed.action };
   const { values, givenAs, positionals } = parsed;
-  if (positionals[0] !== undefined) throw usageError(`unexpected argument ${quoted(positionals[0])}: see --help`);
+  refuseSurplus(positionals[0]);
 
   const { reloadAuth, ...door } = await doorOptions(values, givenAs, surroundings.readTextFile);
   return {

@@ -1,6 +1,6 @@
 /** The `spec` command: the protocol as an OpenRPC document, or as the reference part of `docs/protocol.md`. */
 
-import { quoted, usageError } from "../cli_error.ts";
+import { refuseSurplus } from "../cli_error.ts";
 import { helpAction } from "../common_flags.ts";
 import { type FlagTable, parseFlags } from "../flags.ts";
 import { helpText } from "../help.ts";
@@ -32,7 +32,7 @@ export async function spec(args: readonly string[]): Promise<number> {
     return 0;
   }
   const { values, positionals } = parsed;
-  if (positionals[0] !== undefined) throw usageError(`unexpected argument ${quoted(positionals[0])}: see --help`);
+  refuseSurplus(positionals[0]);
   const document = await (await import("../../protocol/spec.ts")).specDocument();
   if (values.format === "markdown") {
     await print((await import("../../protocol/spec/markdown.ts")).referenceMarkdown(document));

@@ -10,7 +10,7 @@ import {
   type TokenEntry,
   type TokenRole,
 } from "../../transport/tokens/token_file.ts";
-import { quoted, refusal, usageError } from "../cli_error.ts";
+import { quoted, refusal, refuseSurplus, usageError } from "../cli_error.ts";
 import { type FlagTable, parseFlags } from "../flags.ts";
 import { helpText } from "../help.ts";
 import { print } from "../print.ts";
@@ -145,7 +145,7 @@ function parse<const Table extends FlagTable>(table: Table, args: readonly strin
 }
 
 function refuseMore(positionals: readonly string[]): void {
-  if (positionals[0] !== undefined) throw usageError(`unexpected argument ${quoted(positionals[0])}: see --help`);
+  refuseSurplus(positionals[0]);
 }
 
 function required(value: string | null, usage: string): string {

@@ -1,7 +1,7 @@
 /** The `version` command: which program this is. */
 
 import { VERSION } from "../../version.ts";
-import { quoted, usageError } from "../cli_error.ts";
+import { refuseSurplus } from "../cli_error.ts";
 import { helpAction, jsonSwitch } from "../common_flags.ts";
 import { type FlagTable, parseFlags } from "../flags.ts";
 import { print } from "../print.ts";
@@ -27,7 +27,7 @@ export async function version(args: readonly string[]): Promise<number> {
     return 0;
   }
   const { values, positionals } = parsed;
-  if (positionals[0] !== undefined) throw usageError(`unexpected argument ${quoted(positionals[0])}: see --help`);
+  refuseSurplus(positionals[0]);
   if (!values.json) {
     await print(`exec-server ${VERSION}\n`);
     return 0;
