@@ -29,6 +29,17 @@ Deno.test("every link from one page to another leads to a file, and to a heading
   assert.deepEqual(wrong, []);
 });
 
+Deno.test("docs/embedding.md has every module that deno.json exports, and README.md every package it imports", () => {
+  const { exports, imports } = JSON.parse(readText(new URL("deno.json", ROOT)));
+  const [page, readme] = ["docs/embedding.md", "README.md"].map((name) => readText(new URL(name, ROOT)));
+  assert.deepEqual(
+    Array.from(page!.matchAll(/^\| `(\.\/[\w-]+)`/gm), ([, name]) => name).sort(),
+    Object.keys(exports).sort(),
+  );
+  const dependencies = readme!.split("## Dependencies")[1]!.split("\n## ")[0]!;
+  assert.deepEqual(Object.keys(imports).filter((name) => !new RegExp(`[\`\\[]${name}[\`\\]]`).test(dependencies)), []);
+});
+
 function anchorsOf(page: URL): Set<string> {
   const text = readText(page);
   const headings = Array.from(
