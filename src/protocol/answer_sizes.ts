@@ -9,7 +9,7 @@ const MIB = 1024 * KIB;
 /** Configuration and capabilities: a handful of files. */
 export const CONFIGURATION_BYTES = 1 * MIB;
 
-/** All retained output as base64, and a little for each chunk. Taken back at once where there is less. */
+/** All retained output as base64, and a little for each chunk. What is not needed is given back at once. */
 export function outputAnswerBytes(retainedBytes: number): number {
   return base64Bytes(retainedBytes) + 128 * KIB;
 }
@@ -24,8 +24,9 @@ export const SHORT_FILE_BYTES = 64 * KIB;
 export const BLOCK_BYTES = 1 * MIB;
 
 /**
- * Names, entries and their text: 20000 long names take about so much. Nearly all there is, so that one is made at a time:
- * those who list take turns anyway, and two would be no faster. What is left is room for the answers of short ones.
+ * Names, entries and their text: 20000 long names take about this much. It is nearly the whole budget of a connection, so
+ * that it makes one list at a time: lists take turns anyway, and two at once would be no faster. The rest is for shorter
+ * answers.
  */
 export const DIRECTORY_BYTES = 14 * MIB;
 

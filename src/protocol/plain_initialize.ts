@@ -18,7 +18,7 @@ export function plainInitialize(raw: unknown): InitializeParams | null {
   if (!isAbsent(detachTtlMs) && !isUnsignedInt(detachTtlMs)) return null;
   if (!isAbsent(notifications) && !isStrings(notifications)) return null;
   if (!isAbsent(optionalFields) && !isStrings(optionalFields)) return null;
-  // As the schema does: members that are there, though they be null, in its order, and no others.
+  // As the schema does: the members that are there, also those that are null, in its order, and no others.
   const params: Record<string, unknown> = { clientName };
   if (resumeSessionId !== undefined) params.resumeSessionId = resumeSessionId;
   if (takeover !== undefined) params.takeover = takeover;

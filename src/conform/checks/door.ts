@@ -17,14 +17,14 @@ export const DOOR: readonly Check[] = [
   },
   {
     id: "door/origin",
-    promise: "Whatever carries an Origin header that nobody named is refused with 403.",
+    promise: "A request with an Origin header that the operator did not allow is refused with 403.",
     run: async (scene) => {
       same(await statusOf(scene, "/readyz", { origin: "https://exec-server-conform.invalid" }), 403, "the status");
     },
   },
   {
     id: "door/token",
-    promise: "Who lacks the token, where one is asked for, is not let in.",
+    promise: "A client without the token is not let in, where one is asked for.",
     run: async (scene) => {
       if (scene.token === null) throw new Skipped("no token was given to this run");
       const wrong = [null, "wrong"];

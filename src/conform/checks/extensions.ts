@@ -155,7 +155,7 @@ export const EXTENSIONS: readonly Check[] = [
   }, "fsWatch"),
   {
     id: "extensions/started",
-    promise: "process/started and process/failed are told to who asks for them.",
+    promise: "process/started and process/failed are sent to clients that ask for them.",
     flag: "lifecycleNotifications",
     run: async (scene) => {
       const peer = await scene.connect({ notifications: ["process/started", "process/failed"] });
@@ -168,7 +168,7 @@ export const EXTENSIONS: readonly Check[] = [
   },
   {
     id: "extensions/end-reason",
-    promise: "endReason is told to who asks for it, and to nobody else.",
+    promise: "endReason is sent to clients that ask for it, and to no others.",
     flag: "processEndReason",
     run: async (scene) => {
       const asking = await scene.connect({ optionalFields: ["processEndReason"] });

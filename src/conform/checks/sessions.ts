@@ -73,7 +73,7 @@ export const SESSIONS: readonly Check[] = [
   }),
   {
     id: "sessions/unknown",
-    promise: "A session that nobody knows is -32600.",
+    promise: "Resuming an unknown session is -32600.",
     run: async (scene) => {
       const peer = await scene.open();
       await peer.refused(-32600, "initialize", { clientName: "conform", resumeSessionId: crypto.randomUUID() });

@@ -100,7 +100,7 @@ export function referenceMarkdown(document: SpecDocument): string {
     "Flags of `environmentInfo.capabilities`. One that is missing is false: do not rely on what it stands for.",
     table(["flag", "stands for"], Object.entries(FLAG_TEXTS).map(([name, text]) => [`\`${name}\``, text])),
     "Words for `optionalFields` of `initialize`. Existing clients compare whole objects, so these members are sent only to " +
-    "who asks:",
+    "clients that ask for them:",
     table(["word", "adds"], Object.entries(OPTIONAL_FIELD_TEXTS).map(([name, text]) => [`\`${name}\``, text])),
     "Words for `notifications` of `initialize`:",
     table(["word", "told"], Object.entries(OPTIONAL_NOTIFICATION_TEXTS).map(([name, text]) => [`\`${name}\``, text])),
