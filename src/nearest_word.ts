@@ -8,6 +8,8 @@
 const MAX_COMPARED_CHARS = 64;
 /** The share of characters that may differ: `sreve` finds `serve`, `port` does not find `log`. */
 const MAX_DIFFERING_SHARE = 0.4;
+/** Two neighbours in the wrong order are a slip of the fingers, less than a wrong letter: so `sl` finds `ls`. */
+const SWAP_COST = 0.75;
 /** A word this long that occurs inside a candidate is an abbreviation of it. */
 const MIN_ABBREVIATION_CHARS = 3;
 
@@ -33,16 +35,19 @@ function differingShare(word: string, candidate: string): number {
   return isAbbreviation ? MAX_DIFFERING_SHARE + share : Infinity;
 }
 
-/** Levenshtein distance, one row of the table at a time. */
+/** Letters left out, put in, or wrong, and neighbours in the wrong order; of the table only two rows are kept. */
 function editDistance(a: string, b: string): number {
+  let beforeThat: number[] = [];
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row++) {
     const current = [row];
     for (let column = 1; column <= b.length; column++) {
       const replaced = above[column - 1]! + (a[row - 1] === b[column - 1] ? 0 : 1);
-      current.push(Math.min(replaced, above[column]! + 1, current[column - 1]! + 1));
+      const isSwapped = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      const swapped = isSwapped ? beforeThat[column - 2]! + SWAP_COST : Infinity;
+      current.push(Math.min(replaced, swapped, above[column]! + 1, current[column - 1]! + 1));
     }
-    above = current;
+    [beforeThat, above] = [above, current];
   }
   return above[b.length]!;
 }

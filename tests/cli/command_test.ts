@@ -20,6 +20,7 @@ Deno.test("splitCommand() refuses an unknown command, naming the nearest", () =>
   const cases: [string, string][] = [
     ["sreve", 'unknown command "sreve": did you mean "serve"?'],
     ["Serve", 'unknown command "Serve": did you mean "serve"?'],
+    ["exce", 'unknown command "exce": did you mean "exec"?'],
     ["doc", 'unknown command "doc": did you mean "doctor"?'],
     ["ws://127.0.0.1:0", 'unknown command "ws://127.0.0.1:0": see --help'],
     ["", 'unknown command "": see --help'],
@@ -55,19 +56,21 @@ Deno.test("nearestWord() prefers the smallest edit, then an abbreviation, else s
   const words = ["log", "log-level", "listen", "ws-token-file", "ws-token-sha256"];
   const cases: [string, string | null][] = [
     ["log", "log"],
-    ["lgo", null],
+    ["lgo", "log"],
     ["logs", "log"],
     ["log-lvl", "log-level"],
     ["lisetn", "listen"],
     ["ws-token", "ws-token-file"],
     ["sha256", "ws-token-sha256"],
     ["token-file", "ws-token-file"],
+    ["slow", null],
     ["port", null],
     ["fi", null],
     ["x".repeat(100_000), null],
   ];
   for (const [word, expected] of cases) assert.equal(nearestWord(word, words), expected, word.slice(0, 40));
   assert.equal(nearestWord("log", []), null);
+  assert.equal(nearestWord("sl", ["ps", "ls"]), "ls");
 });
 
 Deno.test("quoted() keeps a word on one line, without escapes, and bounded", () => {
