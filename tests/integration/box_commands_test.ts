@@ -123,6 +123,17 @@ Deno.test("cp, ls, cat and rm work on files as people expect", () =>
     assert.equal((await run("cp", "tree", "other")).code, 125);
   }));
 
+Deno.test("cp takes files of the kernel, and goes where paths of the kernel lead", () =>
+  onServer(async (run, home) => {
+    for (const words of [["/proc/self/status", ":status"], [":status", "/proc/self/cwd/again"]]) {
+      const { code, stderr } = await run("cp", ...words);
+      assert.deepEqual([code, stderr], [0, ""]);
+    }
+    const text = await Deno.readTextFile(`${home.path}/again`);
+    assert.match(text, /^Name:/);
+    assert.equal(await Deno.readTextFile(`${home.path}/status`), text);
+  }));
+
 Deno.test("a web server is found by ports and read through a tunnel", () =>
   onServer(async (run, home, url) => {
     const page = await Deno.makeTempDir({ dir: home.path });
