@@ -99,8 +99,11 @@ Deno.test("attach says what there is no process of, and ends with the code of th
   await using home = await CommandHome.make();
   const nobody = await home.run(["attach", "nobody"]);
   assert.equal(nobody.code, 125);
-  assert.match(nobody.stderr, /^exec-server: cannot attach to "nobody": /);
-  await home.run(["exec", "--detach", "--name", "short", "--", "sh", "-c", "echo all of it; exit 6"]);
-  const ended = await home.run(["attach", "short"]);
-  assert.deepEqual([ended.code, ended.stdout], [6, "all of it\n"], ended.stderr);
+  assert.match(nobody.stderr, /^exec-server: there is no process "nobody": exec-server ps -a lists them\n$/);
+  const words = ["exec", "--detach", "--name", "short", "--", "sh", "-c", "echo all of it; exit 6"];
+  const { stdout: id } = await home.run(words);
+  for (const word of ["short", id.trim(), id.slice(0, 6)]) {
+    const ended = await home.run(["attach", word]);
+    assert.deepEqual([ended.code, ended.stdout], [6, "all of it\n"], ended.stderr);
+  }
 });

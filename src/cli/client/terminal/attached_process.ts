@@ -12,6 +12,7 @@ import { statusOf } from "../../../client/process/process_status.ts";
 import type { MethodTypes, NotificationTypes } from "../../../protocol/method_types.ts";
 import { quoted, refusal } from "../../cli_error.ts";
 import { EXIT, EXIT_PIPE_CLOSED } from "../exit_codes.ts";
+import { findProcess, reachableProcesses } from "../find_process.ts";
 import { exitCodeOf } from "../start_command.ts";
 import { Conversation } from "./conversation.ts";
 import type { Size } from "./local_terminal.ts";
@@ -20,8 +21,6 @@ type Attached = MethodTypes["process/attach"]["result"];
 type Output = NotificationTypes["process/viewOutput"];
 type Role = "view" | "control";
 
-/** What an id looks like; a name may look the same, and is tried as well. */
-const UID = /^[0-9a-z]{12}$/;
 const encoder = new TextEncoder();
 
 /** Resolves with the exit code: that of the process, or 0 when the user has left. */
@@ -53,20 +52,15 @@ class AttachedProcess {
     box.onNotification((method, params) => this.#notified(method, params));
   }
 
-  /** Attaches by name or id, whichever it is. Throws a refusal. */
-  async find(name: string): Promise<void> {
-    const ways = UID.test(name) ? [{ uid: name }, { name }] : [{ name }];
-    let failure: unknown;
-    for (const way of ways) {
-      try {
-        this.#attached = await this.#attach(way, null);
-        return;
-      } catch (error) {
-        if (!(error instanceof ServerError)) throw error;
-        failure = error;
-      }
+  /** Attaches by name, id, or the beginning of an id. Throws a refusal. */
+  async find(word: string): Promise<void> {
+    const { uid } = findProcess(await reachableProcesses(this.#box), word);
+    try {
+      await this.#attach(uid, null);
+    } catch (error) {
+      if (!(error instanceof ServerError)) throw error;
+      throw refusal(`cannot attach to ${quoted(word)}: ${error.message}`, error);
     }
-    throw refusal(`cannot attach to ${quoted(name)}: ${failure instanceof Error ? failure.message : failure}`, failure);
   }
 
   async follow(): Promise<number> {
@@ -104,12 +98,12 @@ class AttachedProcess {
   /** After a lost connection: a terminal from its screen on, other output behind what was shown. */
   async #again(): Promise<void> {
     const { uid, tty } = this.#attached!;
-    await this.#attach({ uid }, tty ? null : this.#lastSeq);
+    await this.#attach(uid, tty ? null : this.#lastSeq);
   }
 
-  async #attach(way: { uid: string } | { name: string }, afterSeq: number | null): Promise<Attached> {
+  async #attach(uid: string, afterSeq: number | null): Promise<void> {
     this.#early = [];
-    const attached = await this.#box.call<Attached>("process/attach", { ...way, role: this.#role, afterSeq });
+    const attached = await this.#box.call<Attached>("process/attach", { uid, role: this.#role, afterSeq });
     const early = this.#early;
     this.#early = null;
     this.#attached = attached;
@@ -117,7 +111,6 @@ class AttachedProcess {
     this.#history = attached.tty ? { untilSeq, chunks: [] } : null;
     for (const output of early) this.#output(output);
     if (attached.firstSeq === null) this.#reached(untilSeq);
-    return attached;
   }
 
   // ---------------------------------------------------------------- what comes
