@@ -201,3 +201,58 @@ everywhere("top is shown, left with ~., and the terminal is as it was", async ({
   await pane.enter("clear; stty -a | grep -o '[-]*icanon'");
   await pane.until((lines) => lines.includes("icanon"));
 });
+
+/** Asks for the mouse and for brackets around what is pasted, and shows every byte that it gets; `q` ends it. */
+const SHOWS_BYTES = `
+import os, termios, tty
+before = termios.tcgetattr(0)
+tty.setraw(0)
+os.write(1, b"\\x1b[?1000h\\x1b[?1006h\\x1b[?2004hready\\r\\n")
+got = b""
+while not got.endswith(b"q"):
+    got = os.read(0, 1024)
+    os.write(1, b"got:" + got.hex().encode() + b"\\r\\n")
+termios.tcsetattr(0, termios.TCSANOW, before)
+`;
+
+const hexOf = (text: string) => new TextEncoder().encode(text).toHex();
+
+everywhere(
+  "the mouse and what is pasted reach the program, and the terminal asks for neither after it",
+  async (scene) => {
+    const { home, pane, tmux } = scene;
+    await Deno.writeTextFile(`${home.path}/shows.py`, SHOWS_BYTES);
+    await pane.enter(`clear; exec-server exec -t python3 ${home.path}/shows.py; echo code=$?`);
+    await pane.until((lines) => lines.includes("ready"));
+    // What the program asks for has come through to this terminal.
+    assert.deepEqual(await pane.mouseModes(), ["mouse_standard_flag", "mouse_sgr_flag"]);
+    const click = "\x1b[<0;5;3M\x1b[<0;5;3m";
+    await pane.type(click);
+    await pane.until((lines) => lines.join("").replaceAll("got:", "").includes(hexOf(click)));
+    await pane.paste("two\nlines ~. ü");
+    const pasted = hexOf("\x1b[200~two\rlines ~. ü\x1b[201~");
+    await pane.until((lines) => lines.join("").replaceAll("got:", "").includes(pasted));
+    await pane.type("q");
+    await pane.until((lines) => lines.includes("code=0"));
+
+    // A program that is left in the middle switches nothing off itself.
+    await pane.enter(`clear; exec-server exec -t python3 ${home.path}/shows.py`);
+    await pane.until((lines) => lines.includes("ready"));
+    await pane.press("Enter");
+    await pane.type("~.");
+    await pane.until((lines) => lines.includes("exec-server: connection closed") && lines.at(-1) === "local>");
+    assert.deepEqual(await pane.mouseModes(), []);
+
+    // Who attaches gets the modes with the screen.
+    await pane.enter(`clear; exec-server exec --detach -t --name shows -- python3 ${home.path}/shows.py`);
+    await pane.until((lines) => lines.length > 1 && lines.at(-1) === "local>");
+    const second = await tmux.open("second", home.path);
+    await second.enter("exec-server attach shows");
+    await second.until((lines) => lines[0] === "ready");
+    assert.deepEqual(await second.mouseModes(), ["mouse_standard_flag", "mouse_sgr_flag"]);
+    await second.paste("again");
+    await second.until((lines) => lines.includes(`got:${hexOf("\x1b[200~again\x1b[201~")}`));
+    await second.type("q");
+    await second.prompt();
+  },
+);

@@ -70,6 +70,21 @@ export class Pane {
     await this.press("Enter");
   }
 
+  /** As a terminal pastes: between brackets, where the program has asked for them. */
+  async paste(text: string): Promise<void> {
+    await this.#tmux.run(["set-buffer", "-b", "pasted", text]);
+    await this.#tmux.run(["paste-buffer", "-p", "-b", "pasted", "-t", this.#name]);
+  }
+
+  /** What this terminal was asked to send of its mouse: tmux's names of the modes that are on. */
+  async mouseModes(): Promise<string[]> {
+    const names = ["mouse_standard_flag", "mouse_button_flag", "mouse_all_flag", "mouse_sgr_flag"];
+    const format = names.map((name) => `#{?${name},${name} ,}`).join("");
+    return (await this.#tmux.run(["display-message", "-p", "-t", this.#name, format])).trim().split(" ").filter(
+      Boolean,
+    );
+  }
+
   async resize(cols: number, rows: number): Promise<void> {
     await this.#tmux.run(["resize-window", "-t", this.#name, "-x", String(cols), "-y", String(rows)]);
   }

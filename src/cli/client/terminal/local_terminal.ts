@@ -16,8 +16,12 @@ export interface Size {
 const DEFAULT_SIZE: Size = { rows: 24, cols: 80 };
 const STDIN = 0;
 
-/** What a remote program may have switched on, off: other screens, mouse, paste brackets, colours, a hidden cursor. */
-export const CALM = "\x1b[?1049l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?1l\x1b>\x1b[?25h\x1b[m";
+/**
+ * What a remote program may have switched on, off: the other screen, the mouse in all its forms, reports of the focus,
+ * paste brackets, keys of another kind, lines that do not scroll, insertion, colours, another cursor or none.
+ */
+export const CALM = "\x1b[?1049l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l" +
+  "\x1b[?1004l\x1b[?2004l\x1b[?1l\x1b>\x1b[?6l\x1b[r\x1b[4l\x1b[?7h\x1b[0 q\x1b[?25h\x1b[m";
 
 export class LocalTerminal {
   readonly #original = terminalMode(STDIN);

@@ -11,26 +11,21 @@ import { Terminal } from "@xterm/headless/lib-headless/xterm-headless.mjs";
 import { SerializeAddon } from "@xterm/addon-serialize";
 import { concatBytes } from "../../../bytes.ts";
 import { CALM, type Size } from "./local_terminal.ts";
+import { ScreenModes } from "./screen_modes.ts";
 
 const CLEAR = "\x1b[H\x1b[2J";
 
 /** Clears the screen and draws it as it is after this output on a terminal of this size. */
 export async function drawnScreen(output: readonly Uint8Array[], size: Size): Promise<string> {
   const terminal = new Terminal({ ...size, allowProposedApi: true, scrollback: 0 });
+  const modes = new ScreenModes(terminal);
   const serializer = new SerializeAddon();
   // The add-on asks for the interface of browsers, of which it uses what both have.
   terminal.loadAddon(serializer as unknown as Parameters<typeof terminal.loadAddon>[0]);
   try {
-    const bytes = concatBytes(output);
-    await new Promise<void>((resolve) => terminal.write(bytes, resolve));
-    return CALM + CLEAR + serializer.serialize({ scrollback: 0 }) + cursorMode(bytes);
+    await new Promise<void>((resolve) => terminal.write(concatBytes(output), resolve));
+    return CALM + CLEAR + serializer.serialize({ scrollback: 0 }) + modes.text();
   } finally {
     terminal.dispose();
   }
-}
-
-/** The add-on does not say whether the cursor is hidden. */
-function cursorMode(bytes: Uint8Array): string {
-  const text = new TextDecoder("latin1").decode(bytes);
-  return text.lastIndexOf("\x1b[?25l") > text.lastIndexOf("\x1b[?25h") ? "\x1b[?25l" : "";
 }

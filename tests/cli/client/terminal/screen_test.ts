@@ -25,3 +25,24 @@ Deno.test("drawnScreen() leads to the other screen when a program is on it, and 
   assert.ok(text.endsWith("\x1b[?25l"));
   for (const question of ["\x1b[c", "\x1b[6n"]) assert.ok(!text.includes(question));
 });
+
+Deno.test("drawnScreen() brings along how the mouse is written, which lines scroll, and the cursor", async () => {
+  const encoder = new TextEncoder();
+  const program = "\x1b[?1049h\x1b[?1002;1006h\x1b[5 q\x1b[2;4r\x1b[Htop\x1b[5;1Hbottom\x1b[4;1Hlast\x1b[?25l";
+  const drawn = await drawnScreen([encoder.encode(program)], SIZE);
+  for (const part of ["\x1b[?1002h", "\x1b[?1006h", "\x1b[5 q", "\x1b[2;4r"]) {
+    assert.ok(drawn.includes(part), `${JSON.stringify(part)} in ${JSON.stringify(drawn)}`);
+  }
+  // What the program writes next does there what it does here.
+  using screen = new TerminalScreen(SIZE);
+  await screen.feed(encoder.encode(`before\r\n${drawn}\r\nnext`));
+  assert.deepEqual(screen.lines, ["top", "", "last", "next", "bottom"]);
+  // What was switched off again, or reset, is not switched on.
+  const calm = await drawnScreen([encoder.encode(`${program}\x1b[?1006l\x1b[r\x1b[?25h\x1b[0 q`)], SIZE);
+  const reset = await drawnScreen([encoder.encode(`${program}\x1bc`)], SIZE);
+  for (const text of [calm, reset]) {
+    for (const part of ["\x1b[?1006h", "\x1b[2;4r", "\x1b[5 q", "\x1b[?25l"]) {
+      assert.ok(!text.includes(part), `${JSON.stringify(part)} in ${JSON.stringify(text)}`);
+    }
+  }
+});
