@@ -9,8 +9,9 @@ interface NativeEncoder {
 interface NativeDecoder {
   fromBase64?(text: string): Uint8Array<ArrayBuffer>;
 }
-interface NodeBuffer {
-  from(text: string, encoding: "base64"): Uint8Array<ArrayBuffer>;
+/** The part of `Buffer` that is used. */
+export interface NodeBuffer {
+  allocUnsafeSlow(size: number): Uint8Array<ArrayBuffer> & { write(text: string, encoding: "base64"): number };
   from(buffer: ArrayBufferLike, offset: number, length: number): { toString(encoding: "base64"): string };
 }
 
@@ -30,14 +31,22 @@ export function encodeBase64(bytes: Uint8Array): string {
 /** The bytes of standard base64. What is not base64 throws. */
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
   if (native.fromBase64 !== undefined) return native.fromBase64(text);
-  if (nodeBuffer !== undefined) {
-    const bytes = nodeBuffer.from(text, "base64");
-    const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
-    // Node skips what it does not know. Then fewer bytes come out.
-    if (bytes.length !== (text.length / 4) * 3 - padding) throw new SyntaxError("not base64");
-    return bytes;
-  }
+  if (nodeBuffer !== undefined) return decodeWithBuffer(text, nodeBuffer);
   return decodePortably(text);
+}
+
+/**
+ * With Node's `Buffer`, into memory of its own: `Buffer.from` takes short ones out of a pool that others share. The result
+ * is a plain array, because a `Buffer` has another `slice` and another `toString`.
+ */
+export function decodeWithBuffer(text: string, buffers: NodeBuffer): Uint8Array<ArrayBuffer> {
+  const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
+  const length = (text.length / 4) * 3 - padding;
+  if (!Number.isInteger(length)) throw new SyntaxError("not base64");
+  const buffer = buffers.allocUnsafeSlow(length);
+  // Node skips what it does not know. Then fewer bytes are written.
+  if (buffer.write(text, "base64") !== length) throw new SyntaxError("not base64");
+  return new Uint8Array(buffer.buffer);
 }
 
 /** Arguments of one call of `String.fromCharCode`: far below the shortest stack of any engine. */

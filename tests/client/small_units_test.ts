@@ -1,7 +1,14 @@
 /** Durations, base64, waits, ignore rules and messages: what is decided without a server. */
 
 import assert from "node:assert/strict";
-import { decodeBase64, decodePortably, encodeBase64, encodePortably } from "../../src/client/base64.ts";
+import { Buffer } from "node:buffer";
+import {
+  decodeBase64,
+  decodePortably,
+  decodeWithBuffer,
+  encodeBase64,
+  encodePortably,
+} from "../../src/client/base64.ts";
 import { milliseconds } from "../../src/client/duration.ts";
 import { ProtocolError } from "../../src/client/errors.ts";
 import { ignoreTest } from "../../src/client/fs/ignore_rules.ts";
@@ -31,7 +38,18 @@ Deno.test("base64 is the same with and without the runtime's help", () =>
     assert.equal(encodePortably(bytes), text);
     assert.deepEqual(decodeBase64(text), bytes);
     assert.deepEqual(decodePortably(text), bytes);
+    const decoded = decodeWithBuffer(text, Buffer);
+    assert.deepEqual(decoded, bytes);
+    // Whoever hands its memory to a worker gives nobody else's away.
+    assert.equal(decoded.buffer.byteLength, bytes.length);
+    assert.equal(decoded.constructor, Uint8Array);
   }));
+
+Deno.test("decodeWithBuffer() refuses what is not base64", () => {
+  for (const text of ["AAA", "AAA!", "AA A", "A===", "AAAA\n", "====", "ÄAAA"]) {
+    assert.throws(() => decodeWithBuffer(text, Buffer), SyntaxError, text);
+  }
+});
 
 Deno.test("backOffMs() begins at once, doubles, is bounded and never nothing after that", () => {
   const options = { firstMs: 100, maxMs: 1000 };
