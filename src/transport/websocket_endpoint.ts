@@ -41,6 +41,11 @@ export interface WebSocketOptions {
   maxMessageBytes?: number;
   /** Bytes that came behind the handshake in the same packet. */
   initialBytes?: Uint8Array;
+  /**
+   * What the stream hands over at most, where it has read that much whether or not there is room. A busy connection then
+   * has room for it before each read: a stream with too little keeps a copy of the rest.
+   */
+  streamReadBytes?: number;
   /** Resolves when everybody else has had a turn. What has arrived is handed on for a few milliseconds between two. */
   turn?: () => Promise<void>;
 }
@@ -78,6 +83,7 @@ export abstract class WebSocketEndpoint<Message> {
   readonly #options: WebSocketOptions;
   readonly #rules: FrameRules;
   readonly #maxMessageBytes: number;
+  readonly #busyReadBytes: number;
   readonly #maxSilentPings: number;
 
   #buffer: Uint8Array<ArrayBuffer>;
@@ -108,6 +114,7 @@ export abstract class WebSocketEndpoint<Message> {
     const { role = "server", maxFrameBytes = MAX_FRAME_BYTES, maxMessageBytes = MAX_MESSAGE_BYTES } = options;
     this.#rules = { role, maxFrameBytes };
     this.#maxMessageBytes = maxMessageBytes;
+    this.#busyReadBytes = Math.max(BUSY_READ_BYTES, 2 * (options.streamReadBytes ?? 0));
     this.#maxSilentPings = options.maxSilentPings ?? DEFAULT_MAX_SILENT_PINGS;
     this.writer = new FrameWriter(stream, role, (error) => this.#abort({ type: "failed", reason: String(error) }));
     this.#options = options;
@@ -291,21 +298,27 @@ export abstract class WebSocketEndpoint<Message> {
   #makeRoom(frameBytes: number): void {
     const pending = this.#end - this.#start;
     const wasFull = this.#end === this.#buffer.length;
+    const busyBytes = this.#busyReadBytes;
     let capacity = this.#buffer.length;
     if (frameBytes > capacity) capacity = Math.max(frameBytes, USED_READ_BYTES);
     else if (wasFull && capacity < USED_READ_BYTES) capacity = USED_READ_BYTES;
-    else if (wasFull && capacity < BUSY_READ_BYTES) capacity = Math.min(capacity * 4, BUSY_READ_BYTES);
-    else if (capacity > BUSY_READ_BYTES && frameBytes <= BUSY_READ_BYTES) capacity = BUSY_READ_BYTES;
+    else if (wasFull && capacity < busyBytes) capacity = Math.min(capacity * 4, busyBytes);
+    else if (capacity > busyBytes && frameBytes <= busyBytes) capacity = busyBytes;
 
     if (capacity !== this.#buffer.length) {
       const grown = new Uint8Array(capacity);
       grown.set(this.#buffer.subarray(this.#start, this.#end));
       this.#buffer = grown;
-    } else if (pending === 0 || this.#buffer.length - this.#start < frameBytes || wasFull) {
-      this.#buffer.copyWithin(0, this.#start, this.#end);
+    } else if (pending === 0 || this.#buffer.length - this.#start < frameBytes || this.#isShortOfRoom()) {
+      if (this.#start > 0) this.#buffer.copyWithin(0, this.#start, this.#end);
     } else return;
     this.#start = 0;
     this.#end = pending;
+  }
+
+  /** Full, or without room for what the stream may hand over. */
+  #isShortOfRoom(): boolean {
+    return this.#buffer.length - this.#end < (this.#options.streamReadBytes ?? 1);
   }
 
   /**

@@ -28,9 +28,12 @@ class FakePeer {
   writeGate: Promise<void> | null = null;
   /** The memory behind each read. */
   readonly readBuffers: number[] = [];
+  /** The room of each read. */
+  readonly readRooms: number[] = [];
   readonly stream: ByteStream = {
     read: async (into) => {
       this.readBuffers.push(into.buffer.byteLength);
+      this.readRooms.push(into.length);
       while (this.#incoming.length === 0) {
         if (this.isClosed) throw new Error("closed");
         await new Promise<void>((resolve) => this.#wakeReader = resolve);
@@ -76,7 +79,14 @@ class FakePeer {
   }
 }
 
-function open(options: { clock?: ManualClock; pingIntervalMs?: number; initialBytes?: Uint8Array } = {}) {
+interface OpenOptions {
+  clock?: ManualClock;
+  pingIntervalMs?: number;
+  initialBytes?: Uint8Array;
+  streamReadBytes?: number;
+}
+
+function open(options: OpenOptions = {}) {
   const peer = new FakePeer();
   const clock = options.clock ?? new ManualClock();
   const link = new WebSocketLink(peer.stream, { pingIntervalMs: 1000, ...options, clock });
@@ -149,6 +159,27 @@ Deno.test("WebSocketLink holds a kibibyte for an idle peer, and more only when m
   assert.deepEqual([messages.length, peer.readBuffers.at(-1)], [2, 8192]);
   peer.push(null);
   await end;
+});
+
+Deno.test("WebSocketLink that is busy has room for all that its stream hands over", async () => {
+  const streamReadBytes = 128 * 1024;
+  const { peer, link } = open({ streamReadBytes });
+  const { messages, end } = collect(link);
+  // Frames of output of 64 KiB, which end anywhere in a read.
+  const frame = clientFrame(OPCODE.text, bytes("x".repeat(87_480)));
+  const sent = new Uint8Array(60 * frame.length);
+  for (let at = 0; at < sent.length; at += frame.length) sent.set(frame, at);
+  for (let at = 0; at < sent.length; at += streamReadBytes) {
+    peer.push(sent.slice(at, at + streamReadBytes));
+    await settle();
+  }
+  peer.push(null);
+  await end;
+  assert.equal(messages.length, 60);
+  const busy = peer.readRooms.filter((_, read) => peer.readBuffers[read] === 2 * streamReadBytes);
+  assert.ok(busy.length > 30, `${busy.length} reads`);
+  assert.ok(Math.min(...busy) >= streamReadBytes, `room for ${Math.min(...busy)} bytes`);
+  assert.ok(Math.max(...peer.readBuffers) <= 2 * streamReadBytes, `a buffer of ${Math.max(...peer.readBuffers)} bytes`);
 });
 
 Deno.test("WebSocketLink tells invalid UTF-8 in a binary message and ends on it in a text message", async () => {

@@ -5,7 +5,7 @@ import { versions } from "node:process";
 import type { ByteStream } from "../../transport/byte_stream.ts";
 
 /** What is read at once. An array for each read would cost more than the copy out of one that is kept. */
-const READ_BYTES = 256 * 1024;
+export const READ_BYTES = 128 * 1024;
 /** Waiting here before the socket is paused: a peer that sends too fast is then held back by TCP. */
 const HIGH_WATER_BYTES = 256 * 1024;
 

@@ -8,7 +8,7 @@ import { connect as connectSocket, isIP, type Socket } from "node:net";
 import { systemClock } from "../../clock.ts";
 import type { Link } from "../../rpc/link.ts";
 import { abortedBy, ConnectionRefusedError } from "../errors.ts";
-import { NodeByteStream } from "./node_byte_stream.ts";
+import { NodeByteStream, READ_BYTES } from "./node_byte_stream.ts";
 import { NodeWebSocketLink } from "./node_web_socket_link.ts";
 import type { OpenOptions, Transport } from "./transport.ts";
 import { withoutToken } from "./url_token.ts";
@@ -58,6 +58,7 @@ export class NodeSocketTransport implements Transport {
         pingIntervalMs: PING_INTERVAL_MS,
         role: "client",
         initialBytes,
+        streamReadBytes: READ_BYTES,
       });
     } catch (error) {
       stream.close();
