@@ -113,7 +113,7 @@ export class TestRendezvous implements AsyncDisposable {
 }
 
 /** Adds a token to a file. The entry's digest is all that is written. */
-async function addToken(file: string, roles: readonly TokenRole[], words: TokenWords = {}): Promise<string> {
+export async function addToken(file: string, roles: readonly TokenRole[], words: TokenWords = {}): Promise<string> {
   const { entries } = parseTokenFile(await Deno.readTextFile(file));
   const token = createToken();
   const entry: TokenEntry = {
