@@ -189,6 +189,18 @@ everyBackend("ends output at once when told to stop reading", async ({ backend }
   assert.deepEqual(child.events, ["end", "exit"]);
 });
 
+everyBackend("delivers what is in the pipes before it stops reading them", async ({ backend, directory }) => {
+  const text = `read line; echo last words; touch ${directory}/done; exec sleep 1000`;
+  const child = await RecordedChild.start(backend, shell(text, { io: PIPES_WITH_INPUT }));
+  const write = child.process.write(input("go\n"));
+  // No turn of the event loop passes, as on a machine that is too busy for one.
+  while (!exists(`${directory}/done`)) { /* It is written now. */ }
+  child.process.stopReading();
+  assert.equal(child.text("stdout"), "last words\n");
+  child.process.signalGroup(9);
+  await Promise.all([write, child.end, child.exit]);
+}, (can) => can.ordersExitAfterOutput);
+
 everyBackend("stops reading also what a grandchild would hold open for ever", async ({ backend }) => {
   const child = await RecordedChild.start(backend, shell("sleep 1000 & exit 0"));
   await child.exit;

@@ -122,6 +122,8 @@ export class PosixProcess implements SpawnedProcess {
   }
 
   stopReading(): void {
+    // On a busy machine whoever asks can be sooner than the turn in which the last words would have been read.
+    for (const reader of this.#readers) reader.readAvailable();
     if (!this.#isReading) return;
     this.#closeOutput();
     if (this.#hasBegun) queueMicrotask(() => this.#reportEnd());
