@@ -270,8 +270,8 @@ export const FS_TEXTS: MethodTexts<
       handleId: "Chosen by the client, at most 32 bytes, unique among the connection's open handles.",
       path: FILE,
       mode:
-        "`read`, or `replace`: the file is created or emptied at once, to be written block by block. `update` writes into a file " +
-        "that is there and empties nothing: for whoever goes on after a lost connection.",
+        "`read`: to be read. `replace`: created or emptied at once, to be written block by block. `update`: written into as it " +
+        "is, with nothing emptied, to go on after a lost connection.",
       followSymlinks: FOLLOW,
       ...CONFINED,
     },

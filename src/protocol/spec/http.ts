@@ -7,7 +7,7 @@ export const HTTP_TEXTS: MethodTexts<"http/request"> = {
     params: {
       method: "`GET`, `POST` …",
       url: "Where to.",
-      headers: "Header fields in the order they are sent. Names may repeat.",
+      headers: "Header fields in the order they are sent; none unless given. Names may repeat.",
       bodyBase64: "What to send.",
       timeoutMs: "For everything, from the connection to the end of the body. Null: as long as it takes.",
       redirectPolicy: "`follow` goes where the server leads; `stop` answers the redirection.",

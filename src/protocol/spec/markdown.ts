@@ -222,9 +222,9 @@ function typeText(schema: JsonSchema): string {
   const alternatives = schema.anyOf ?? schema.oneOf;
   if (alternatives !== undefined) return [...new Set(alternatives.map(typeText))].join(" or ");
   if ("const" in schema) return `\`${JSON.stringify(schema.const)}\``;
-  if (Array.isArray(schema.enum)) return schema.enum.map((word) => `\`${JSON.stringify(word)}\``).join(", ");
-  if (Array.isArray(schema.type)) return schema.type.join(" or ");
   const standard = "default" in schema ? `, default \`${JSON.stringify(schema.default)}\`` : "";
+  if (Array.isArray(schema.enum)) return schema.enum.map((word) => `\`${JSON.stringify(word)}\``).join(", ") + standard;
+  if (Array.isArray(schema.type)) return schema.type.join(" or ");
   switch (schema.type) {
     case "array":
       return `list of ${typeText(schema.items ?? {})}${schema.minItems === 1 ? ", not empty" : ""}${standard}`;
