@@ -130,8 +130,10 @@ Deno.test("what a command sends has to fit the document, and so has what it is s
       "something else": /no line of a trace/,
     };
     for (const [line, message] of Object.entries(wrong)) {
-      add(`${line}\n`);
+      add(`${line}\n7.2 > {"id":9,`);
       await assert.rejects(trace.check(), message);
+      add('"method":"environment/status"}\n');
+      await trace.check();
     }
   } finally {
     await Deno.remove(path);

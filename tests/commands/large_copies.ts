@@ -3,7 +3,8 @@
  * are cut on the way. What arrives has the same digests.
  *
  * Not a part of `task test`: `deno test --allow-all tests/commands/*.ts`. `EXEC_SERVER_COPY_SCALE` is the share of the full
- * size (20000 files and 2 GiB at 1); 0.05 unless given.
+ * size (20000 files and 2 GiB at 1); 0.05 unless given. The messages, which are checked, take three times that size of the
+ * temporary directory besides.
  */
 
 import assert from "node:assert/strict";

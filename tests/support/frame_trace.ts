@@ -40,16 +40,22 @@ export class FrameTrace {
     const buffer = new Uint8Array(PIECE_BYTES);
     for (let count = await file.read(buffer); count !== null; count = await file.read(buffer)) {
       this.#readBytes += count;
-      const bytes = buffer.slice(0, count);
-      let from = 0;
-      for (let end = bytes.indexOf(LINE_END); end >= 0; end = bytes.indexOf(LINE_END, from)) {
-        const line = await new Blob([...this.#begun, bytes.subarray(from, end)]).text();
-        this.#begun = [];
-        from = end + 1;
-        await this.#checkLine(line);
-      }
-      this.#begun.push(bytes.subarray(from));
+      // All are taken before the first is checked: one that is wrong leaves no half of another behind.
+      for (const line of await this.#lines(buffer.slice(0, count))) await this.#checkLine(line);
     }
+  }
+
+  /** The lines that end in these bytes. */
+  async #lines(bytes: Uint8Array<ArrayBuffer>): Promise<string[]> {
+    const lines: string[] = [];
+    let from = 0;
+    for (let end = bytes.indexOf(LINE_END); end >= 0; end = bytes.indexOf(LINE_END, from)) {
+      lines.push(await new Blob([...this.#begun, bytes.subarray(from, end)]).text());
+      this.#begun = [];
+      from = end + 1;
+    }
+    this.#begun.push(bytes.subarray(from));
+    return lines;
   }
 
   async #checkLine(line: string): Promise<void> {
