@@ -1,7 +1,7 @@
 /** What the tools of agents do with a box, against a real server. */
 
 import assert from "node:assert/strict";
-import { connect, ProcessFailedError, TimedOutError } from "../../src/client/mod.ts";
+import { AbortedError, connect, ProcessFailedError, TimedOutError } from "../../src/client/mod.ts";
 import { TestServer } from "../support/test_server.ts";
 
 Deno.test("for agents: portions, texts and ports", async (t) => {
@@ -50,6 +50,17 @@ Deno.test("for agents: portions, texts and ports", async (t) => {
     });
     const silent = await box.spawn(["sleep", "1000"]);
     await assert.rejects(silent.waitForText("x", { timeout: 30 }), TimedOutError);
+  });
+
+  await t.step("several may wait for texts at a time, and who is aborted takes nothing", async () => {
+    const process = await box.spawn(["sh", "-c", "echo first; read x; echo ready; echo error; cat"], {
+      stdin: "piped",
+    });
+    await assert.rejects(process.waitForText("first", { signal: AbortSignal.abort() }), AbortedError);
+    await process.waitForText("first");
+    const [ready, error] = [process.waitForText("ready"), process.waitForText("error")];
+    await process.write("\n");
+    assert.deepEqual([(await ready).text, (await error).text], ["ready", "error"]);
   });
 
   await t.step("waitForPort sees a port when something listens, and not before", async () => {

@@ -1,7 +1,7 @@
 /** Looks for a text in the output of a process as it comes, across chunks and characters that were cut. */
 
 import { type Duration, milliseconds } from "../duration.ts";
-import { ProcessFailedError } from "../errors.ts";
+import { abortedBy, ProcessFailedError } from "../errors.ts";
 import type { OutputHub } from "./output_hub.ts";
 import type { StreamName } from "./feed_sink.ts";
 import type { ProcessStatus } from "./process_status.ts";
@@ -46,7 +46,8 @@ const SHOWN_CHARACTERS = 2000;
 export class TextSearch {
   #text = "";
   readonly #decoders = new Map<StreamName, TextDecoder>();
-  #onText: () => void = () => {};
+  /** Those who wait, in the order they asked. */
+  readonly #lookers = new Set<() => void>();
 
   /** Begins with what is kept of the output so far. */
   constructor(hub: OutputHub) {
@@ -57,31 +58,31 @@ export class TextSearch {
     let decoder = this.#decoders.get(name);
     if (decoder === undefined) this.#decoders.set(name, decoder = new TextDecoder());
     this.#text = (this.#text + decoder.decode(bytes, { stream: true })).slice(-MAX_SEARCHED_CHARACTERS);
-    this.#onText();
+    for (const look of [...this.#lookers]) look();
   }
 
-  /** Resolves with the next match; the search after it goes on behind it. */
+  /** Resolves with the next match; all searches go on behind it. */
   async next(
     pattern: string | RegExp,
     closed: Promise<ProcessStatus>,
     { timeout, signal }: WaitForOptions,
   ): Promise<TextMatch> {
+    const what = `waiting for ${describe(pattern)}`;
+    if (signal?.aborted) throw abortedBy(signal, what);
     const found = Promise.withResolvers<TextMatch>();
     const look = () => {
       const match = find(this.#text, pattern);
       if (match === null) return;
       this.#text = this.#text.slice(match.end);
-      this.#onText = () => {};
+      this.#lookers.delete(look);
       found.resolve({ text: match.text, groups: match.groups });
     };
-    this.#onText = look;
+    this.#lookers.add(look);
     look();
     const ended = closed.then((status) => {
       const output = this.#text.slice(-SHOWN_CHARACTERS);
       const how = status.signal ?? `code ${status.code}`;
-      const message = `waiting for ${
-        describe(pattern)
-      }: the process ended (${how}) without writing it; last output: ${output}`;
+      const message = `${what}: the process ended (${how}) without writing it; last output: ${output}`;
       throw new ProcessFailedError(message, {
         code: status.code,
         signal: status.signal,
@@ -92,13 +93,9 @@ export class TextSearch {
     ended.catch(() => {});
     const timeoutMs = timeout === undefined ? null : milliseconds(timeout, "timeout");
     try {
-      return await within(Promise.race([found.promise, ended]), {
-        timeoutMs,
-        signal,
-        what: `waiting for ${describe(pattern)}`,
-      });
+      return await within(Promise.race([found.promise, ended]), { timeoutMs, signal, what });
     } finally {
-      if (this.#onText === look) this.#onText = () => {};
+      this.#lookers.delete(look);
     }
   }
 }
