@@ -95,12 +95,14 @@ Deno.test("shellText() puts parameters in the places of values", () => {
   const text = (strings: TemplateStringsArray, ...values: never[]) => shellText(strings, values);
   const made = text`cp ${"a b" as never} ${["x", "y'z"] as never} --n=${3 as never}`;
   assert.deepEqual(made, {
-    script: 'cp "${1}" "${2}" "${3}" --n="${4}"',
+    script: '_0=0; for _v do _0=$((_0 + 1)); eval "_$_0=\\$_v"; done; cp "${_1}" "${_2}" "${_3}" --n="${_4}"',
     parameters: ["a b", "x", "y'z", "3"],
     shown: "cp 'a b' x 'y'\\''z' --n=3",
   });
   assert.throws(() => text`echo ${{} as never}`, /must be a text, a number or a list/);
   assert.throws(() => text`echo ${"a\0b" as never}`, /NUL/);
+  assert.throws(() => text`printf '\x'`, /an escape that JavaScript does not know/);
+  assert.equal(text`exit 4`.script, "exit 4");
 });
 
 Deno.test("readInbound() reads output the short way and the long way alike", () => {

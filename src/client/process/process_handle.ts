@@ -7,6 +7,7 @@
  * More than 300 lines: it is the one object that users hold, and half of it is what they read about its methods.
  */
 
+import { systemClock } from "../../clock.ts";
 import type { ProcessRef } from "../../protocol/process_ref.ts";
 import { decodeBase64 } from "../base64.ts";
 import { milliseconds } from "../duration.ts";
@@ -120,6 +121,14 @@ export class ProcessHandle implements AsyncDisposable {
   /** The start has failed: nothing will ever come. */
   abandon(error: Error): void {
     this.#feed.fail(error);
+  }
+
+  /** Writes the input and ends it, while somebody else waits for the output. A failure shows there. */
+  feed(input: Uint8Array | string): void {
+    this.#input.push(toBytes(input)).then(() => this.#input.close()).catch((error) => {
+      // A process that ends before it has read its input is no error: its output says why.
+      if (!(error instanceof ServerError)) this.#feed.fail(error);
+    });
   }
 
   /** Calls this once when it has exited, or when that cannot be learnt any more. Holds nothing up and drains nothing. */
@@ -283,13 +292,7 @@ export class ProcessHandle implements AsyncDisposable {
   /** Writes the input, ends it, waits for the process, and returns everything it wrote, within a bound. */
   async communicate(input?: Uint8Array | string, options: CollectOptions = {}): Promise<CommandOutput> {
     const collected = this.collect(options);
-    if (input !== undefined) {
-      // A process that ends before it has read its input is no error: its output says why.
-      const written = this.#input.push(toBytes(input)).then(() => this.#input.close());
-      written.catch((error) => {
-        if (!(error instanceof ServerError)) this.#feed.fail(error);
-      });
-    }
+    if (input !== undefined) this.feed(input);
     return await collected;
   }
 
@@ -319,7 +322,7 @@ export class ProcessHandle implements AsyncDisposable {
   > {
     const window = this.#window ??= new OutputWindow(this.#hub);
     const timer = Promise.withResolvers<null>();
-    const timeout = setTimeout(() => timer.resolve(null), yieldMs);
+    const cancelTimer = systemClock.setTimer(yieldMs, () => timer.resolve(null));
     const what = `waiting for process ${this.id}`;
     try {
       const status = await within(Promise.race([this.#closed.promise, timer.promise]), {
@@ -329,11 +332,16 @@ export class ProcessHandle implements AsyncDisposable {
       });
       return { ...window.take(maxBytes, status !== null), running: status === null, status: status ?? this.#status };
     } finally {
-      clearTimeout(timeout);
+      cancelTimer();
     }
   }
 
-  /** Waits until it writes a text, to whichever stream. The next search goes on behind what was found. */
+  /**
+   * Waits until it writes a text, to whichever stream. The next search goes on behind what was found. Several may wait at
+   * a time, as for `ready` and for `error`.
+   *
+   * A pattern is tried whenever something has come. One that could match more ends with what follows: `/port (\\d+)\\n/`.
+   */
   async waitForText(pattern: string | RegExp, options: WaitForOptions = {}): Promise<TextMatch> {
     const search = this.#search ??= new TextSearch(this.#hub);
     return await search.next(pattern, this.#closed.promise, options);

@@ -1,6 +1,7 @@
 /**
  * Command lines from template literals. Values never become syntax: they are handed to the shell as its positional
- * parameters, and the text has `"$1"`, `"$2"` in their places. So a value is one word whatever it holds.
+ * parameters, put into variables at once, and the text has `"${_1}"`, `"${_2}"` in their places. So a value is one word
+ * whatever it holds, also inside a function and after `set --`, which have positional parameters of their own.
  */
 
 /**
@@ -24,6 +25,12 @@ export interface ShellText {
 }
 
 /**
+ * Puts `$1` into `_1`, and so on. A loop, because one argument of a program has at most 128 KiB: a list of some thousand
+ * files takes half of that already.
+ */
+const TAKE_VALUES = '_0=0; for _v do _0=$((_0 + 1)); eval "_$_0=\\$_v"; done; ';
+
+/**
  * The command that a template means.
  *
  * @throws {TypeError} for a value that is not a word, and for one between quotes
@@ -32,7 +39,10 @@ export function shellText(strings: TemplateStringsArray, values: readonly Templa
   let script = "";
   let shown = "";
   const parameters: string[] = [];
-  strings.forEach((literal, index) => {
+  strings.forEach((literal: string | undefined, index) => {
+    if (literal === undefined) {
+      throw new TypeError(`a command has an escape that JavaScript does not know: write \\\\ for a backslash`);
+    }
     script += literal;
     shown += literal;
     if (index === values.length) return;
@@ -41,10 +51,10 @@ export function shellText(strings: TemplateStringsArray, values: readonly Templa
       throw new TypeError(`do not put ${quote} around \${…}: values are quoted already, and are one word each`);
     }
     const words = wordsOf(values[index]!);
-    script += words.map((word) => `"\${${parameters.push(word)}}"`).join(" ");
+    script += words.map((word) => `"\${_${parameters.push(word)}}"`).join(" ");
     shown += words.map(quoted).join(" ");
   });
-  return { script, parameters, shown };
+  return { script: parameters.length === 0 ? script : TAKE_VALUES + script, parameters, shown };
 }
 
 /** A word for a shell, quoted where it needs to be. */

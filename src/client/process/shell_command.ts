@@ -106,7 +106,7 @@ export class ShellCommand implements PromiseLike<CommandOutput> {
 
   /** Runs it and gives what it wrote to standard output line by line, while it runs. */
   async *lines(): AsyncGenerator<string, void, undefined> {
-    const handle = await this.#start();
+    const handle = await this.spawn();
     try {
       const errors = handle.stderr.text();
       errors.catch(() => {});
@@ -126,9 +126,12 @@ export class ShellCommand implements PromiseLike<CommandOutput> {
     return (await this.#run()).stdout;
   }
 
-  /** Starts it and gives its handle, for whoever wants more than its output. */
+  /** Starts it and gives its handle, for whoever wants more than its output. An input that was given is written. */
   async spawn(): Promise<ProcessHandle> {
-    return await this.#start();
+    const handle = await this.#start();
+    const { input } = this.#settings;
+    if (input !== null) handle.feed(input);
+    return handle;
   }
 
   /** Runs it. `await` does the same. */
@@ -139,18 +142,19 @@ export class ShellCommand implements PromiseLike<CommandOutput> {
     return this.#run().then(onFulfilled, onRejected);
   }
 
-  #start(): Promise<ProcessHandle> {
-    const { options, input } = this.#settings;
+  async #start(): Promise<ProcessHandle> {
+    const { options, input, isShown } = this.#settings;
     const { script, parameters } = this.#text;
     // The name is what the shell calls itself in its messages.
     const argv = [SHELL, "-c", script, "sh", ...parameters];
-    return this.#spawn(argv, { ...options, stdin: input === null ? "null" : "piped" });
+    const handle = await this.#spawn(argv, { ...options, stdin: input === null ? "null" : "piped" });
+    if (isShown) handle.show();
+    return handle;
   }
 
   async #run(): Promise<CommandOutput> {
-    const { input, throwsOnFailure, isShown } = this.#settings;
+    const { input, throwsOnFailure } = this.#settings;
     const handle = await this.#start();
-    if (isShown) handle.show();
     const output = await handle.communicate(input ?? undefined);
     if (throwsOnFailure && !output.success) throw this.#failure(output);
     return output;
