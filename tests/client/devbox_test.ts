@@ -62,6 +62,11 @@ Deno.test("box.run() and box.$", async (t) => {
     assert.equal(await box.$`printf %s --prefix=${"a b"}`.text(), "--prefix=a b");
     assert.throws(() => box.$`echo "${"x"}"`, /do not put " around/);
     assert.throws(() => box.$`echo '${"x"}'`, /do not put ' around/);
+    // Functions, `set --` and `shift` have positional parameters of their own.
+    assert.equal(await box.$`f() { printf %s ${"it's"} "$1"; }; f else`.text(), "it'selse");
+    assert.equal(await box.$`set -- a b; shift; printf %s "$1" ${"c d"}`.text(), "bc d");
+    const many = Array.from({ length: 5000 }, (_, i) => `file ${i}`);
+    assert.equal(await box.$`printf '%s\n' ${many}`.text(), many.join("\n"));
   });
 
   await t.step("a command that fails throws with its output, unless told not to", async () => {
@@ -77,6 +82,8 @@ Deno.test("box.run() and box.$", async (t) => {
   await t.step("text, json, lines, cwd, env and stdin", async () => {
     assert.equal(await box.$`pwd`.cwd("/").text(), "/");
     assert.deepEqual(await box.$`cat`.stdin('{"a":[1]}').json(), { a: [1] });
+    assert.deepEqual(await Array.fromAsync(box.$`cat`.stdin("x\ny\n").timeout("1m").lines()), ["x", "y"]);
+    assert.equal(await (await box.$`cat`.stdin("z").timeout("1m").spawn()).stdout.text(), "z");
     assert.equal(await box.$`echo $GREETING`.env({ GREETING: "hi" }).text(), "hi");
     const lines: string[] = [];
     for await (const line of box.$`printf 'a\r\nb\n\nc'`.lines()) lines.push(line);
@@ -174,6 +181,14 @@ Deno.test("box.spawn()", async (t) => {
     assert.equal(process.running, true);
     own.abort();
     assert.equal((await process.status).endReason, "terminated");
+    await assert.rejects(box.spawn(["true"], { signal: own.signal }), AbortedError);
+  });
+
+  await t.step("a deadline of 60 days does not pass at once, though no timer of the runtime is that long", async () => {
+    const process = await box.spawn(["cat"], { stdin: "piped" });
+    const waiting = process.wait({ timeout: "60d" });
+    await process.closeStdin();
+    assert.equal((await waiting).code, 0);
   });
 
   await t.step("a terminal has its size, its echo and its end of file", async () => {

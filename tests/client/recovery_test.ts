@@ -1,7 +1,14 @@
 /** Connections that break: what is promised survives, and what cannot be promised is said. */
 
 import assert from "node:assert/strict";
-import { connect, ConnectionLostError, ServerError, SessionExpiredError } from "../../src/client/mod.ts";
+import {
+  AbortedError,
+  connect,
+  ConnectionLostError,
+  ServerError,
+  SessionExpiredError,
+  TimedOutError,
+} from "../../src/client/mod.ts";
 import { FAULTS, FaultyProxy } from "../support/faulty_proxy.ts";
 import { Random } from "../support/random.ts";
 import { Relay } from "../support/relay.ts";
@@ -135,6 +142,28 @@ Deno.test("when the server is gone for good everything that waits fails with the
   assert.equal(box.connectionState.state, "closed");
   await assert.rejects(box.run(["true"]), SessionExpiredError);
   await box.close();
+});
+
+Deno.test("what has a deadline or a signal ends by it also while the connection is lost", async () => {
+  await using server = await TestServer.start();
+  await using relay = new Relay(server.port);
+  let token = Promise.resolve("any");
+  await using box = await connect(`ws://127.0.0.1:${relay.port}`, { ...PATIENT, detachTtl: "1h", token: () => token });
+  const isBack = Promise.withResolvers<string>();
+  token = isBack.promise;
+  const lost = new Promise<void>((resolve) => box.onConnectionChange(() => resolve()));
+  relay.cut();
+  await lost;
+  await assert.rejects(box.waitForPort(1, { timeout: 50 }), TimedOutError);
+  const abort = new AbortController();
+  const late = box.spawn(["sleep", "1000"], { id: "late", signal: abort.signal });
+  abort.abort();
+  await assert.rejects(late, AbortedError);
+  // The start was asked for. When the connection is back the process begins, and is ended.
+  isBack.resolve("any");
+  const { sessionId } = box;
+  const process = box.process({ processId: "late", uid: null, sessionId, tty: false, stdin: false, afterSeq: 0 });
+  assert.equal((await process.status).endReason, "terminated");
 });
 
 Deno.test("a session that the server does not know any more is expired at once", async () => {

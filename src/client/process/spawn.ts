@@ -1,11 +1,12 @@
 /** Starts processes, and finds those that were started before. */
 
-import { ServerError } from "../errors.ts";
+import { abortedBy, ServerError } from "../errors.ts";
 import type { Session } from "../session/session.ts";
 import type { OverflowRule } from "./output_hub.ts";
 import { ProcessHandle } from "./process_handle.ts";
 import type { ProcessReference } from "./process_types.ts";
 import { type SpawnOptions, startParams } from "./spawn_options.ts";
+import { within } from "./within.ts";
 
 /** Kept here of output that nobody reads and the server does not hold back, before the oldest is dropped. */
 const LATEST_BYTES = 1024 * 1024;
@@ -17,7 +18,9 @@ const UNACKNOWLEDGED_BYTES = 64 * 1024 * 1024;
 
 /** Starts a process. Its events have somewhere to go before the server is asked, and nowhere any more when that fails. */
 export async function spawn(session: Session, argv: readonly string[], options: SpawnOptions): Promise<ProcessHandle> {
-  options.signal?.throwIfAborted();
+  const { signal } = options;
+  const what = `cannot start ${JSON.stringify(argv[0])}`;
+  if (signal?.aborted) throw abortedBy(signal, what);
   const processId = options.id ?? crypto.randomUUID();
   const wanted = options.output ?? (options.keep === true ? "latest" : "acknowledged");
   const isHeld = wanted === "acknowledged" && session.has("acknowledgedOutput");
@@ -41,17 +44,20 @@ export async function spawn(session: Session, argv: readonly string[], options: 
     rule: overflowRule(wanted, isHeld),
     isKept: options.keep === true,
   });
+  const starting = session.call("process/start", params, {
+    // The id is this start's alone: it exists because the first attempt has arrived.
+    resultOfRepeated: (error) => isInUse(error, processId) ? {} : undefined,
+  }) as Promise<{ uid?: string; outputWindowBytes?: number | null }>;
   try {
-    const { uid, outputWindowBytes } = await session.call("process/start", params, {
-      // The id is this start's alone: it exists because the first attempt has arrived.
-      resultOfRepeated: (error) => isInUse(error, processId) ? {} : undefined,
-    }) as { uid?: string; outputWindowBytes?: number | null };
+    const { uid, outputWindowBytes } = await within(starting, { timeoutMs: null, signal, what });
     handle.started({ uid: uid ?? null, windowBytes: outputWindowBytes ?? null });
   } catch (error) {
     handle.abandon(error instanceof Error ? error : new Error(String(error)));
+    // Nobody waits for the answer any more, and it may come when the connection is back: then there is a process to end.
+    if (signal?.aborted) starting.then(() => end(handle), () => {});
     throw error;
   }
-  endOnAbort(handle, options.signal);
+  endOnAbort(handle, signal);
   return handle;
 }
 
@@ -88,9 +94,13 @@ function isInUse(error: ServerError, processId: string): boolean {
 /** Aborting the signal of a start ends the process. */
 function endOnAbort(handle: ProcessHandle, signal: AbortSignal | undefined): void {
   if (signal === undefined) return;
-  // It may have ended by itself, or the session with it.
-  const end = () => void handle.terminate({ tree: true }).catch(() => handle.terminate().catch(() => {}));
-  if (signal.aborted) return end();
-  signal.addEventListener("abort", end, { once: true });
-  handle.onEnd(() => signal.removeEventListener("abort", end));
+  const abort = () => end(handle);
+  if (signal.aborted) return abort();
+  signal.addEventListener("abort", abort, { once: true });
+  handle.onEnd(() => signal.removeEventListener("abort", abort));
+}
+
+/** Ends a process with everything that descends from it. It may have ended by itself, or the session with it. */
+function end(handle: ProcessHandle): void {
+  handle.terminate({ tree: true }).catch(() => handle.terminate().catch(() => {}));
 }

@@ -4,7 +4,9 @@
  */
 
 import { type Duration, milliseconds } from "../duration.ts";
-import { abortedBy, ServerError, TimedOutError } from "../errors.ts";
+import { ServerError } from "../errors.ts";
+import { delay } from "../session/back_off.ts";
+import { within } from "./within.ts";
 
 /**
  * How long to wait.
@@ -16,7 +18,7 @@ import { abortedBy, ServerError, TimedOutError } from "../errors.ts";
  * ```
  */
 export interface WaitForPortOptions {
-  /** Gives up with a `TimedOutError`. 30 s unless given. */
+  /** Gives up with a `TimedOutError`. */
   readonly timeout?: Duration | undefined;
   /** Gives up. */
   readonly signal?: AbortSignal | undefined;
@@ -27,7 +29,6 @@ interface Files {
   readTextFile(path: string, options?: { signal?: AbortSignal | undefined }): Promise<string>;
 }
 
-const DEFAULT_TIMEOUT_MS = 30_000;
 const FIRST_LOOK_MS = 20;
 const MAX_LOOK_MS = 500;
 const LISTEN = "0A";
@@ -35,21 +36,28 @@ const LISTEN = "0A";
 /** See the head of the module. */
 export async function waitForPort(files: Files, port: number, options: WaitForPortOptions): Promise<void> {
   if (!Number.isInteger(port) || port < 1 || port > 65535) {
-    throw new TypeError(`cannot wait for port ${port}: it is none`);
+    throw new TypeError(`cannot wait for port ${port}: it must be a number from 1 to 65535`);
   }
-  const { signal } = options;
-  const timeoutMs = options.timeout === undefined ? DEFAULT_TIMEOUT_MS : milliseconds(options.timeout, "timeout");
-  const deadline = performance.now() + timeoutMs;
-  for (let waitMs = FIRST_LOOK_MS;; waitMs = Math.min(2 * waitMs, MAX_LOOK_MS)) {
-    if (signal?.aborted) throw abortedBy(signal, `waiting for port ${port}`);
-    if (await isListening(files, port, signal)) return;
-    const leftMs = deadline - performance.now();
-    if (leftMs <= 0) throw new TimedOutError(`waiting for port ${port}: nothing listens on it after ${timeoutMs} ms`);
-    await new Promise((resolve) => setTimeout(resolve, Math.min(waitMs, leftMs)));
+  const { timeout, signal } = options;
+  const timeoutMs = timeout === undefined ? null : milliseconds(timeout, "timeout");
+  // The deadline holds while the connection is lost, too: then a look takes as long as that.
+  const stop = new AbortController();
+  try {
+    await within(look(files, port, stop.signal), { timeoutMs, signal, what: `waiting for port ${port}` });
+  } finally {
+    stop.abort();
   }
 }
 
-async function isListening(files: Files, port: number, signal: AbortSignal | undefined): Promise<boolean> {
+/** Resolves when something listens there. */
+async function look(files: Files, port: number, signal: AbortSignal): Promise<void> {
+  for (let waitMs = FIRST_LOOK_MS; !signal.aborted; waitMs = Math.min(2 * waitMs, MAX_LOOK_MS)) {
+    if (await isListening(files, port, signal)) return;
+    await delay(waitMs, signal);
+  }
+}
+
+async function isListening(files: Files, port: number, signal: AbortSignal): Promise<boolean> {
   const tables = await Promise.all(["/proc/net/tcp", "/proc/net/tcp6"].map(async (path) => {
     try {
       return await files.readTextFile(path, { signal });

@@ -1,5 +1,6 @@
 /** Waiting with an end: a deadline or a signal ends the waiting, and nothing else. */
 
+import { systemClock } from "../../clock.ts";
 import { abortedBy, TimedOutError } from "../errors.ts";
 
 /** When to give up, and what to call it. */
@@ -15,11 +16,14 @@ export async function within<Value>(promise: Promise<Value>, options: WithinOpti
   const { timeoutMs, signal, what } = options;
   if (timeoutMs === null && signal === undefined) return await promise;
   if (signal?.aborted) throw abortedBy(signal, what);
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let cancelTimer = () => {};
   let abort = () => {};
   const given = new Promise<never>((_, reject) => {
     if (timeoutMs !== null) {
-      timer = setTimeout(() => reject(new TimedOutError(`${what}: not within ${timeoutMs} ms`)), timeoutMs);
+      // A timer of the runtime fires at once when it is set to more than 24 days.
+      cancelTimer = systemClock.setTimer(timeoutMs, () => {
+        reject(new TimedOutError(`${what}: not within ${timeoutMs} ms`));
+      });
     }
     abort = () => reject(abortedBy(signal!, what));
     signal?.addEventListener("abort", abort, { once: true });
@@ -27,7 +31,7 @@ export async function within<Value>(promise: Promise<Value>, options: WithinOpti
   try {
     return await Promise.race([promise, given]);
   } finally {
-    clearTimeout(timer);
+    cancelTimer();
     signal?.removeEventListener("abort", abort);
   }
 }

@@ -22,3 +22,17 @@ export function backOffMs(attempt: number, options: BackOffOptions = {}, random:
   // At least half of it: a wait of nothing would make of a server that is down a busy loop.
   return Math.round(longest * (0.5 + random() / 2));
 }
+
+/** Waits; the signal ends the waiting early. */
+export function delay(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", done, { once: true });
+  });
+}

@@ -3,6 +3,8 @@
  * nothing comes the connection is given up. A busy connection is never asked anything.
  */
 
+import { systemClock } from "../../clock.ts";
+
 /** When to ask, and how long to wait. */
 export interface HeartbeatOptions {
   /** Silence after which the peer is asked for a sign of life. */
@@ -18,7 +20,7 @@ export interface HeartbeatOptions {
 /** Of one connection. */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #cancelTimer: () => void = () => {};
   #heardAtMs = performance.now();
   #askedAtMs: number | null = null;
 
@@ -36,11 +38,11 @@ export class Heartbeat {
 
   /** The connection has ended. */
   stop(): void {
-    clearTimeout(this.#timer);
+    this.#cancelTimer();
   }
 
   #schedule(delayMs: number): void {
-    this.#timer = setTimeout(() => this.#look(), delayMs);
+    this.#cancelTimer = systemClock.setTimer(delayMs, () => this.#look());
   }
 
   #look(): void {

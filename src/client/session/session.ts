@@ -11,6 +11,7 @@
  * More than 300 lines: it is one state machine, and every part of it changes the same few fields.
  */
 
+import { systemClock } from "../../clock.ts";
 import type { EnvironmentInfo } from "../../protocol/environment.ts";
 import type { MethodName, MethodTypes } from "../../protocol/method_types.ts";
 import {
@@ -24,7 +25,7 @@ import {
   UnauthorisedError,
 } from "../errors.ts";
 import type { Transport, TransportEnd, TransportLink } from "../link/transport.ts";
-import { backOffMs, type BackOffOptions } from "./back_off.ts";
+import { backOffMs, type BackOffOptions, delay } from "./back_off.ts";
 import { type ConnectionState, StateCell } from "./connection_state.ts";
 import { handshakeError, initializeParams, readWelcome, type Welcome } from "./handshake.ts";
 import { Heartbeat } from "./heartbeat.ts";
@@ -208,7 +209,7 @@ export class Session {
   async #connect(resumeSessionId: string | null, caller?: AbortSignal): Promise<void> {
     const { transport, attemptTimeoutMs } = this.#options;
     const timeout = new AbortController();
-    const timer = setTimeout(() => timeout.abort(), attemptTimeoutMs);
+    const cancelTimer = systemClock.setTimer(attemptTimeoutMs, () => timeout.abort());
     const signal = AbortSignal.any([this.#closing.signal, timeout.signal, ...(caller === undefined ? [] : [caller])]);
     let link: TransportLink | null = null;
     try {
@@ -224,7 +225,7 @@ export class Session {
       }
       throw error;
     } finally {
-      clearTimeout(timer);
+      cancelTimer();
     }
   }
 
@@ -421,17 +422,4 @@ function reasonOf(end: TransportEnd): string {
 
 function expired(name: string, ttlMs: number, reason: string): SessionExpiredError {
   return new SessionExpiredError(`${name} was not reached within the ${ttlMs} ms that the session lives: ${reason}`);
-}
-
-function delay(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done, { once: true });
-  });
 }
