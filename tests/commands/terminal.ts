@@ -245,7 +245,8 @@ everywhere(
 
     // Who attaches gets the modes with the screen.
     await pane.enter(`clear; exec-server exec --detach -t --name shows -- python3 ${home.path}/shows.py`);
-    await pane.until((lines) => lines.length > 1 && lines.at(-1) === "local>");
+    await pane.enter("until exec-server logs shows | grep -q ready; do :; done; clear; echo written");
+    await pane.until((lines) => lines[0] === "written");
     const second = await tmux.open("second", home.path);
     await second.enter("exec-server attach shows");
     await second.until((lines) => lines[0] === "ready");
