@@ -3,6 +3,8 @@
  * and an `ssh` that knows it by the name `devbox`. Nobody's `~/.ssh` is read or written.
  */
 
+import { ownServers } from "../support/command_home.ts";
+
 export class SshHost implements AsyncDisposable {
   /** Put in front of PATH: its `ssh` reads this host's configuration alone. */
   readonly bin: string;
@@ -79,6 +81,22 @@ export class SshHost implements AsyncDisposable {
     }).spawn();
     await untilSays(sshd.stderr, "Server listening on");
     return new SshHost(directory, sshd);
+  }
+
+  /** The ssh programs that lead here. */
+  async clients(): Promise<number[]> {
+    const pids: number[] = [];
+    for await (const { name } of Deno.readDir("/proc")) {
+      if (!/^\d+$/.test(name)) continue;
+      const words = (await Deno.readTextFile(`/proc/${name}/cmdline`).catch(() => "")).split("\0");
+      if (words[0] === "/usr/bin/ssh" && words.includes(`${this.#directory}/ssh_config`)) pids.push(Number(name));
+    }
+    return pids;
+  }
+
+  /** The servers that commands have started here. */
+  async endServers(): Promise<void> {
+    for (const pid of await ownServers(`${this.home}/.local/state/exec-server`)) Deno.kill(pid, "SIGTERM");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

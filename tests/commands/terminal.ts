@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import { CommandHome, ownServers } from "../support/command_home.ts";
+import { CommandHome } from "../support/command_home.ts";
 import { SshHost } from "./ssh_host.ts";
 import { type Pane, Tmux } from "./tmux.ts";
 import { UnixRelay } from "./unix_relay.ts";
@@ -83,25 +83,13 @@ async function overSsh(play: (scene: Scene) => Promise<void>): Promise<void> {
       pane,
       async cut() {
         await Deno.writeTextFile(gate, "#!/bin/sh\necho cut >&2\nexit 255\n");
-        for (const pid of await sshClients(host)) Deno.kill(pid, "SIGKILL");
+        for (const pid of await host.clients()) Deno.kill(pid, "SIGKILL");
       },
       mend: () => Deno.writeTextFile(gate, open),
     });
   } finally {
-    for (const pid of await ownServers(`${host.home}/.local/state/exec-server`)) Deno.kill(pid, "SIGTERM");
+    await host.endServers();
   }
-}
-
-/** The ssh programs that lead to this host. */
-async function sshClients(host: SshHost): Promise<number[]> {
-  const config = `${host.bin.replace(/\/bin$/, "")}/ssh_config`;
-  const pids: number[] = [];
-  for await (const { name } of Deno.readDir("/proc")) {
-    if (!/^\d+$/.test(name)) continue;
-    const words = (await Deno.readTextFile(`/proc/${name}/cmdline`).catch(() => "")).split("\0");
-    if (words[0] === "/usr/bin/ssh" && words.includes(config)) pids.push(Number(name));
-  }
-  return pids;
 }
 
 everywhere(
