@@ -32,7 +32,8 @@ export const KILL_FLAGS = {
     default: null,
     hasVariable: false,
     whenAbsent: "TERM",
-    help: "HUP, INT, QUIT, KILL, USR1, USR2, TERM, CONT, STOP, TSTP or WINCH, with SIG in front or without.",
+    help:
+      "HUP, INT, QUIT, KILL, USR1, USR2, TERM, CONT, STOP, TSTP or WINCH, with SIG in front or without, or its number.",
   },
   tree: {
     section: "Signal",
@@ -67,9 +68,24 @@ export function kill(args: readonly string[]): Promise<number> {
   });
 }
 
-/** The signal of a word that people write; throws a usage error that names all. */
+/** Of Linux on every machine that this program runs on. */
+const NUMBERS: Readonly<Record<string, string>> = {
+  1: "HUP",
+  2: "INT",
+  3: "QUIT",
+  9: "KILL",
+  10: "USR1",
+  12: "USR2",
+  15: "TERM",
+  18: "CONT",
+  19: "STOP",
+  20: "TSTP",
+  28: "WINCH",
+};
+
+/** The signal of a word that people write: a name, or its number. Throws a usage error that names all. */
 export function signalOf(word: string): Signal {
-  const name = word.toUpperCase();
+  const name = NUMBERS[word] ?? word.toUpperCase();
   const signal = (name.startsWith("SIG") ? name : `SIG${name}`) as Signal;
   try {
     wireSignal(signal);

@@ -102,7 +102,8 @@ Deno.test("a process by name, by id, and by the beginning of its id", () => {
 
 Deno.test("signals and ports as people write them", () => {
   assert.deepEqual(["int", "SIGINT", "Usr1", "KILL"].map(signalOf), ["SIGINT", "SIGINT", "SIGUSR1", "SIGKILL"]);
-  assert.throws(() => signalOf("SEGV"), /known are SIGINT/);
+  assert.deepEqual(["9", "15", "28"].map(signalOf), ["SIGKILL", "SIGTERM", "SIGWINCH"]);
+  for (const word of ["SEGV", "11", "0", "-9"]) assert.throws(() => signalOf(word), /known are SIGINT/);
   assert.deepEqual(tunnelPorts("8080"), { local: 8080, remote: 8080 });
   assert.deepEqual(tunnelPorts("0:80"), { local: 0, remote: 80 });
   for (const word of ["0", "x", "1:2:3", "70000", ":80"]) assert.throws(() => tunnelPorts(word), /no pair of ports/);
