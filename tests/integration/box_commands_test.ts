@@ -134,6 +134,25 @@ Deno.test("cp takes files of the kernel, and goes where paths of the kernel lead
     assert.equal(await Deno.readTextFile(`${home.path}/status`), text);
   }));
 
+Deno.test("cp that is interrupted leaves no part behind and says by which signal", () =>
+  onServer(async (run, home, url) => {
+    using file = await Deno.open(`${home.path}/large`, { write: true, create: true });
+    // Sparse, and long enough to be met in the middle.
+    await file.truncate(4 * 1024 ** 3);
+    const parts = async (directory: string) =>
+      (await Array.fromAsync(Deno.readDir(directory))).filter(({ name }) => name.endsWith(".part"));
+    for (const [signal, code] of [["SIGHUP", 129], ["SIGINT", 130], ["SIGTERM", 143]] as const) {
+      const directory = await Deno.makeTempDir({ dir: home.path });
+      const [program, ...args] = home.words(["cp", "large", `:${directory}/`]);
+      const env = { ...home.env, EXEC_SERVER_URL: url };
+      const copying = new Deno.Command(program, { args, cwd: home.path, clearEnv: true, env, stderr: "null" }).spawn();
+      await becomes(async () => (await parts(directory)).length > 0);
+      copying.kill(signal);
+      assert.deepEqual([(await copying.status).code, await parts(directory)], [code, []]);
+    }
+    assert.equal((await run("exec", "true")).code, 0);
+  }));
+
 Deno.test("a web server is found by ports and read through a tunnel", () =>
   onServer(async (run, home, url) => {
     const page = await Deno.makeTempDir({ dir: home.path });

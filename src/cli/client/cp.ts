@@ -8,7 +8,7 @@ import { boxPath } from "./box_path.ts";
 import { runClientCommand } from "./client_command.ts";
 import { CopyBar } from "./copy_bar.ts";
 import { copySteps, readCopyWords } from "./copy_words.ts";
-import { EXIT } from "./exit_codes.ts";
+import { EXIT, SIGNAL_BASE } from "./exit_codes.ts";
 import { tellFailure } from "./failure.ts";
 import { type OpenBox, openBox } from "./open_box.ts";
 import { JSON_FLAG, printedJson } from "./output_flags.ts";
@@ -28,7 +28,6 @@ is complete, and a lost connection costs only what was just under way.
 const PATIENCE = "1h";
 /** Something could not be copied, and the rest was. */
 const EXIT_INCOMPLETE = 1;
-const EXIT_INTERRUPTED = 130;
 
 export const CP_FLAGS = {
   ignore: {
@@ -92,7 +91,7 @@ export function cp(args: readonly string[]): Promise<number> {
           total.push(result);
         } catch (error) {
           bar.clear();
-          if (interrupt.signal.aborted) return EXIT_INTERRUPTED;
+          if (interrupt.exitCode !== null) return interrupt.exitCode;
           exitCode = tellFailure(step.from, localError(error));
         }
       }
@@ -165,17 +164,18 @@ function sum(results: readonly CopyResult[]): CopyResult {
   };
 }
 
-/** Ctrl-C stops the copy, so that parts can be removed; a second one ends the program. */
+const INTERRUPTS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
+
+/** Ctrl-C, or a terminal that is closed, stops the copy, so that parts can be removed; a second one ends the program. */
 class Interrupt implements Disposable {
   readonly #controller = new AbortController();
-  readonly #onSignal = () => {
-    this.#controller.abort();
-    this[Symbol.dispose]();
-  };
+  readonly #listeners = (Object.entries(INTERRUPTS) as [keyof typeof INTERRUPTS, number][])
+    .map(([name, number]) => [name, () => this.#stop(SIGNAL_BASE + number)] as const);
+  /** Null: nobody has interrupted. */
+  exitCode: number | null = null;
 
   constructor() {
-    Deno.addSignalListener("SIGINT", this.#onSignal);
-    Deno.addSignalListener("SIGTERM", this.#onSignal);
+    for (const [name, listener] of this.#listeners) Deno.addSignalListener(name, listener);
   }
 
   get signal(): AbortSignal {
@@ -183,7 +183,12 @@ class Interrupt implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    Deno.removeSignalListener("SIGINT", this.#onSignal);
-    Deno.removeSignalListener("SIGTERM", this.#onSignal);
+    for (const [name, listener] of this.#listeners) Deno.removeSignalListener(name, listener);
+  }
+
+  #stop(exitCode: number): void {
+    this.exitCode = exitCode;
+    this[Symbol.dispose]();
+    this.#controller.abort();
   }
 }
