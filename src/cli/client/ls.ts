@@ -10,7 +10,7 @@ import { EXIT } from "./exit_codes.ts";
 import { tellFailure } from "./failure.ts";
 import { byteText, modeText } from "./human_text.ts";
 import { type OpenBox, openBox } from "./open_box.ts";
-import { JSON_FLAG, printed, printedJson } from "./output_flags.ts";
+import { allSwitch, JSON_FLAG, printed, printedJson } from "./output_flags.ts";
 import { HELP_FLAG, WHERE_FLAGS } from "./places/place.ts";
 
 const INTRODUCTION = `Usage: exec-server ls [@NAME] [-l] [-a] [--json] [PATH...]
@@ -31,14 +31,7 @@ export const LS_FLAGS = {
     hasVariable: false,
     help: "Show mode, owner, size and time of each.",
   },
-  all: {
-    section: "Output",
-    kind: "switch",
-    short: "a",
-    default: false,
-    hasVariable: false,
-    help: "Also names that begin with a dot.",
-  },
+  all: allSwitch("Also names that begin with a dot."),
   json: JSON_FLAG,
   ...WHERE_FLAGS,
   help: HELP_FLAG,

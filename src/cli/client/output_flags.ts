@@ -7,6 +7,11 @@ import { EXIT, EXIT_PIPE_CLOSED } from "./exit_codes.ts";
 /** `--json`. */
 export const JSON_FLAG = jsonSwitch("Output");
 
+/** `-a`, of commands that list: what they leave out without it. */
+export function allSwitch<const Help extends string>(help: Help) {
+  return { section: "Output", kind: "switch", short: "a", default: false, hasVariable: false, help } as const;
+}
+
 /** Prints, and resolves with the exit code: nobody reading any more is quiet. */
 export async function printed(text: string, exitCode: number = EXIT.ok): Promise<number> {
   return await print(text) ? exitCode : EXIT_PIPE_CLOSED;

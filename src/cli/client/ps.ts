@@ -9,7 +9,7 @@ import { runClientCommand } from "./client_command.ts";
 import { reachableProcesses } from "./find_process.ts";
 import { ageText, byteText, commandText } from "./human_text.ts";
 import { openBox } from "./open_box.ts";
-import { JSON_FLAG, printed, printedJson } from "./output_flags.ts";
+import { allSwitch, JSON_FLAG, printed, printedJson } from "./output_flags.ts";
 import { HELP_FLAG, WHERE_FLAGS } from "./places/place.ts";
 
 const INTRODUCTION = `Usage: exec-server ps [@NAME] [-a] [--json] [flags]
@@ -21,14 +21,7 @@ with what each uses together with everything that descends from it.
   exec-server ps @devbox -a --json     also what has ended, for a program`;
 
 export const PS_FLAGS = {
-  all: {
-    section: "Output",
-    kind: "switch",
-    short: "a",
-    default: false,
-    hasVariable: false,
-    help: "Also those that have ended and whose output is still there.",
-  },
+  all: allSwitch("Also those that have ended and whose output is still there."),
   json: JSON_FLAG,
   ...WHERE_FLAGS,
   help: HELP_FLAG,

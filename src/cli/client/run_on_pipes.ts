@@ -16,6 +16,7 @@ import { EXIT, EXIT_PIPE_CLOSED, SIGNAL_BASE } from "./exit_codes.ts";
 import { openBox } from "./open_box.ts";
 import type { WhereWords } from "./places/resolve_place.ts";
 import { exitCodeOf, starting } from "./start_command.ts";
+import { writeAll } from "./write_all.ts";
 
 /** A command, and where it is to run. */
 export interface CommandToRun {
@@ -84,24 +85,15 @@ async function sendInput(handle: ProcessHandle): Promise<void> {
 
 async function showOutput(handle: ProcessHandle): Promise<number> {
   let exitCode: number = EXIT.ownError;
-  try {
-    for await (const event of handle.events) {
-      if (event.type === "output") {
-        await writeAll(event.stream === "stderr" ? Deno.stderr : Deno.stdout, event.bytes);
-      } else if (event.type === "gap") {
-        console.error(`exec-server: ${event.droppedBytes ?? "some"} bytes of output are lost`);
-      } else if (event.type === "exited") {
-        exitCode = exitCodeOf(event.status);
-        if (event.status.endReason === "timeout") console.error("exec-server: the command took longer than --timeout");
-      }
+  for await (const event of handle.events) {
+    if (event.type === "output") {
+      if (!await writeAll(event.stream === "stderr" ? Deno.stderr : Deno.stdout, event.bytes)) return EXIT_PIPE_CLOSED;
+    } else if (event.type === "gap") {
+      console.error(`exec-server: ${event.droppedBytes ?? "some"} bytes of output are lost`);
+    } else if (event.type === "exited") {
+      exitCode = exitCodeOf(event.status);
+      if (event.status.endReason === "timeout") console.error("exec-server: the command took longer than --timeout");
     }
-  } catch (error) {
-    if (error instanceof Deno.errors.BrokenPipe) return EXIT_PIPE_CLOSED;
-    throw error;
   }
   return exitCode;
-}
-
-async function writeAll(to: typeof Deno.stdout, bytes: Uint8Array): Promise<void> {
-  for (let written = 0; written < bytes.length;) written += await to.write(bytes.subarray(written));
 }

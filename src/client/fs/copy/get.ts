@@ -16,7 +16,7 @@ import type { ListedEntry } from "../file_options.ts";
 import { joinPath, uriOf } from "../paths.ts";
 import type { CopyOptions, CopyResult } from "./copy_options.ts";
 import { BLOCKS_UNDER_WAY, COPY_BLOCK_BYTES, CopyRun, KEPT_MODE_BITS, partName, SMALL_FILE_BYTES } from "./copy_run.ts";
-import { allLanes } from "./put.ts";
+import { allBlocks, allLanes } from "./lanes.ts";
 
 /** How often a file that changes while it is read is begun anew. */
 const MAX_ATTEMPTS = 3;
@@ -184,23 +184,16 @@ class Getting {
     let isOpen = true;
     let moved = 0;
     try {
-      let next = 0;
-      let isAtEnd = false;
-      const lane = async () => {
-        while (!isAtEnd) {
-          const offset = next;
-          next += COPY_BLOCK_BYTES;
-          const bytes = await handle.read(offset, COPY_BLOCK_BYTES);
-          if (bytes.length < COPY_BLOCK_BYTES) isAtEnd = true;
-          // At once: Deno writes at a place by going there first, and another lane must not come between.
-          for (let at = 0; at < bytes.length;) {
-            at += this.#fs.writeSync(fd, bytes, at, bytes.length - at, offset + at);
-          }
-          moved += bytes.length;
-          this.#run.moved(entry.path, bytes.length);
+      await allBlocks(async (offset) => {
+        const bytes = await handle.read(offset, COPY_BLOCK_BYTES);
+        // At once: Deno writes at a place by going there first, and another lane must not come between.
+        for (let at = 0; at < bytes.length;) {
+          at += this.#fs.writeSync(fd, bytes, at, bytes.length - at, offset + at);
         }
-      };
-      await allLanes(lane, BLOCKS_UNDER_WAY);
+        moved += bytes.length;
+        this.#run.moved(entry.path, bytes.length);
+        return bytes.length;
+      });
       this.#dress(fd, entry);
       isOpen = false;
       this.#fs.closeSync(fd);

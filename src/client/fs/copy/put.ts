@@ -13,6 +13,7 @@ import { FileHandle } from "../file_handle.ts";
 import { joinPath, splitPath, uriOf } from "../paths.ts";
 import type { CopyOptions, CopyResult } from "./copy_options.ts";
 import { BLOCKS_UNDER_WAY, COPY_BLOCK_BYTES, CopyRun, KEPT_MODE_BITS, partName, SMALL_FILE_BYTES } from "./copy_run.ts";
+import { allBlocks } from "./lanes.ts";
 
 /** A directory, and whether the box has it. */
 interface Made {
@@ -165,22 +166,15 @@ class Putting {
     const fd = this.#fs.openSync(from, "r");
     try {
       await handle.open();
-      let next = 0;
-      let isAtEnd = false;
-      const lane = async () => {
-        while (!isAtEnd) {
-          const offset = next;
-          next += COPY_BLOCK_BYTES;
-          const block = new Uint8Array(COPY_BLOCK_BYTES);
-          // At once: Deno reads at a place by going there first, and another lane must not come between.
-          const bytesRead = this.#fs.readSync(fd, block, 0, COPY_BLOCK_BYTES, offset);
-          if (bytesRead < COPY_BLOCK_BYTES) isAtEnd = true;
-          if (bytesRead === 0) return;
-          await handle.write(offset, block.subarray(0, bytesRead));
-          this.#run.moved(path, bytesRead);
-        }
-      };
-      await allLanes(lane, BLOCKS_UNDER_WAY);
+      await allBlocks(async (offset) => {
+        const block = new Uint8Array(COPY_BLOCK_BYTES);
+        // At once: Deno reads at a place by going there first, and another lane must not come between.
+        const bytesRead = this.#fs.readSync(fd, block, 0, COPY_BLOCK_BYTES, offset);
+        if (bytesRead === 0) return 0;
+        await handle.write(offset, block.subarray(0, bytesRead));
+        this.#run.moved(path, bytesRead);
+        return bytesRead;
+      });
       await handle.close();
       await session.call("fs/chmod", { path: uriOf(part), mode: info.mode & KEPT_MODE_BITS }, { signal });
       await this.#setTimes(part, info);
@@ -256,10 +250,4 @@ class Putting {
 
 function wholeMs({ mtimeMs }: NodeFs.Stats): number {
   return Math.max(0, Math.floor(mtimeMs));
-}
-
-/** Waits for all of them also when one fails, so that nothing is used after it was closed. */
-export async function allLanes(lane: () => Promise<void>, count: number): Promise<void> {
-  const outcomes = await Promise.allSettled(Array.from({ length: count }, lane));
-  for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
 }

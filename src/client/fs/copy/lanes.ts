@@ -1,0 +1,31 @@
+/** Several things of one kind under way at once. */
+
+import { BLOCKS_UNDER_WAY, COPY_BLOCK_BYTES } from "./copy_run.ts";
+
+/** Waits for all of them also when one fails, so that nothing is used after it was closed. */
+export async function allLanes(lane: () => Promise<void>, count: number): Promise<void> {
+  const outcomes = await Promise.allSettled(Array.from({ length: count }, lane));
+  for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+}
+
+/**
+ * The blocks of a file, until one is shorter than the others or fails. `move` copies the one at an offset and resolves with
+ * its length, which is 0 behind the end.
+ */
+export async function allBlocks(move: (offset: number) => Promise<number>): Promise<void> {
+  let next = 0;
+  let isAtEnd = false;
+  const lane = async () => {
+    while (!isAtEnd) {
+      const offset = next;
+      next += COPY_BLOCK_BYTES;
+      let length = 0;
+      try {
+        length = await move(offset);
+      } finally {
+        if (length < COPY_BLOCK_BYTES) isAtEnd = true;
+      }
+    }
+  };
+  await allLanes(lane, BLOCKS_UNDER_WAY);
+}
