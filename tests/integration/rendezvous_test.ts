@@ -128,7 +128,7 @@ for (const form of ["plain", "noise"] as const) {
     await inScratchDirectory(async (directory) => {
       await using rendezvous = await TestRendezvous.start(directory);
       const [executorToken, token] = [await rendezvous.token(["executor"]), await rendezvous.token(["client"])];
-      await using _ = new RemoteChild({
+      await using executor = new RemoteChild({
         args: [
           ...["--remote", rendezvous.url, form === "plain" ? "--executor-id" : "--environment-id", "box-1"],
           ...(form === "plain" ? [] : ["--identity-file", `${directory}/identity`]),
@@ -150,6 +150,10 @@ for (const form of ["plain", "noise"] as const) {
       await using next = await connectBox(address, { token });
       assert.equal((await next.run(["echo", "next"])).stdoutText, "next\n");
       for (const box of boxes.slice(1)) await box.close();
+      await next.close();
+      executor.kill("SIGTERM");
+      const { stderr } = await executor.ended();
+      assert.ok(!stderr.includes("WARN"), stderr);
     });
   });
 }

@@ -10,6 +10,7 @@ export type ExecutorKind = "plain" | "relay" | "noise";
 
 /** One registration: what an executor has said of itself. */
 export interface Registration {
+  /** Which URLs are good for it. In the plain form all registrations of one process have the same. */
   readonly registrationId: string;
   readonly executorId: string;
   readonly kind: ExecutorKind;

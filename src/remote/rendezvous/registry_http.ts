@@ -24,7 +24,7 @@ import { HOLD_CONNECT_MS, MAX_BODY_BYTES, SPARE_CONNECTIONS, STREAM_WINDOW_BYTES
 import type { Registry } from "./registry.ts";
 import { RelayExecutor } from "./relay_executor.ts";
 import { type Route, SOCKET_PATHS } from "./routes.ts";
-import { randomName, type TicketOffice, tokenMark, tokenOf } from "./tickets.ts";
+import { digestName, randomName, type TicketOffice, tokenMark, tokenOf } from "./tickets.ts";
 
 export interface RegistryHttpOptions {
   readonly registry: Registry;
@@ -177,7 +177,7 @@ function registered({ form, id }: RegisterRoute, registration: Registration, url
 async function readRegistration({ form, id }: RegisterRoute, request: Request): Promise<Registration | HttpResponse> {
   const body = bodyOf(request);
   if ("status" in body) return body;
-  const common = { registrationId: randomName(), executorId: id };
+  const executorId = id;
   const nothing = {
     identity: null,
     name: null,
@@ -186,19 +186,24 @@ async function readRegistration({ form, id }: RegisterRoute, request: Request): 
     fingerprint: null,
     hasStreamAcks: false,
   };
-  if (body.length === 0) return { ...common, ...nothing, kind: "relay" };
+  const registrationId = randomName();
+  if (body.length === 0) return { executorId, registrationId, ...nothing, kind: "relay" };
   if (form === "executor") {
     const decoded = decodeBody(SeedRegistration, body);
     if ("complaint" in decoded) return problem(400, "invalid_request", decoded.complaint);
-    const { idempotency_id, name = null, metadata } = decoded.value;
-    return { ...common, ...nothing, kind: "plain", identity: idempotency_id, name, version: metadata?.version ?? null };
+    const { idempotency_id: identity, name = null, metadata } = decoded.value;
+    // The same for all registrations of a process: it opens its websockets at once, each by the URL of another one.
+    const registrationId = await digestName(identity);
+    const version = metadata?.version ?? null;
+    return { executorId, registrationId, ...nothing, kind: "plain", identity, name, version };
   }
   const decoded = decodeBody(NoiseRegistration, body);
   if ("complaint" in decoded) return problem(400, "invalid_request", decoded.complaint);
   const { executor_public_key: publicKey, name = null, version = null, streamAcks: hasStreamAcks = false } =
     decoded.value;
   const fingerprint = await keyFingerprint(publicKey);
-  return { ...common, kind: "noise", identity: fingerprint, name, version, publicKey, fingerprint, hasStreamAcks };
+  const about = { name, version, publicKey, fingerprint, hasStreamAcks };
+  return { executorId, registrationId, kind: "noise", identity: fingerprint, ...about };
 }
 
 function bodyOf({ body, head }: Request): Uint8Array<ArrayBuffer> | HttpResponse {

@@ -79,6 +79,12 @@ export function randomName(): string {
   return crypto.getRandomValues(new Uint8Array(16)).toBase64(BASE64URL);
 }
 
+/** A name that belongs to a text, and does not show it. */
+export async function digestName(text: string): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(text)));
+  return digest.subarray(0, 16).toBase64(BASE64URL);
+}
+
 function decode(text: string): Uint8Array<ArrayBuffer> | null {
   try {
     return Uint8Array.fromBase64(text, { alphabet: "base64url" });

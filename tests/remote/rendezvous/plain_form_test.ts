@@ -107,3 +107,21 @@ Deno.test("registrations of one process share an id, another process is refused 
   await answering;
   okay(await hall.registerSeed("box-1", "another-process"));
 });
+
+Deno.test("registrations of one process may overlap: each URL opens a websocket, and those of another process none", async () => {
+  await using hall = await Hall.open();
+  const [first, second] = [okay(await hall.registerSeed("box-1")), okay(await hall.registerSeed("box-1"))];
+  using one = await RawWebSocket.connect(first.url);
+  using two = await RawWebSocket.connect(second.url);
+  using client = await hall.client("box-1");
+  await client.sendFrame(0x1, new TextEncoder().encode("hello"));
+  assert.equal((await two.readFrame())?.opcode, 0x1, "the newest is given away first");
+  one.drop();
+  two.drop();
+  client.drop();
+  // Nobody is there any more: another process gets the id, and the URLs of the first are worth nothing.
+  let other = await hall.registerSeed("box-1", "another-process");
+  while (other.status === 409) other = await hall.registerSeed("box-1", "another-process");
+  okay(other);
+  await assert.rejects(RawWebSocket.connect(second.url), /401/);
+});
