@@ -99,6 +99,13 @@ for (const form of ["noise", "plain"] as const) {
         await client.call("process/start", { ...START, env, processId: "env", argv: ["env"] });
         const seen = await outputOf(client, "env");
         assert.ok(!seen.includes(REMOTE_TOKEN));
+        // Everything the server has, and not even names that hint at a secret left out.
+        const none = { exclude: [], set: {}, includeOnly: [] };
+        const envPolicy = { inherit: "all", ignoreDefaultExcludes: true, ...none } as const;
+        await client.call("process/start", { ...START, envPolicy, processId: "all", argv: ["env"] });
+        const all = await outputOf(client, "all");
+        assert.match(all, /^HOME=/m);
+        assert.ok(!all.includes(REMOTE_TOKEN) && !/BEARER_TOKEN|REMOTE_TOKEN/.test(all));
         assert.ok(!(await Deno.readTextFile(`/proc/${executor.pid}/cmdline`)).includes(REMOTE_TOKEN));
         await client.close();
       },
