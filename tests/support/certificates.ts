@@ -18,14 +18,18 @@ export async function makeCertificate(directory: string, name: string): Promise<
   return { certFile, keyFile };
 }
 
-/** An authority of our own, and a certificate for this machine that it has signed. */
-export async function makeAuthority(directory: string): Promise<MadeCertificate & { readonly caFile: string }> {
+/** An authority of our own, and a certificate that it has signed: for this machine, and for more names. */
+export async function makeAuthority(
+  directory: string,
+  names: readonly string[] = [],
+): Promise<MadeCertificate & { readonly caFile: string }> {
   const at = (name: string) => `${directory}/${name}`;
   const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
   const ca = ["-subj", "/CN=test authority", "-addext", "basicConstraints=critical,CA:TRUE"];
   await openssl(["req", "-x509", ...key, "-days", "30", ...ca, "-keyout", at("ca.key"), "-out", at("ca.pem")]);
   await openssl(["req", "-new", ...key, "-subj", "/CN=localhost", "-keyout", at("leaf.key"), "-out", at("leaf.csr")]);
-  await Deno.writeTextFile(at("leaf.ext"), "subjectAltName=DNS:localhost,IP:127.0.0.1\nbasicConstraints=CA:FALSE\n");
+  const alternatives = ["DNS:localhost", "IP:127.0.0.1", ...names.map((name) => `DNS:${name}`)].join();
+  await Deno.writeTextFile(at("leaf.ext"), `subjectAltName=${alternatives}\nbasicConstraints=CA:FALSE\n`);
   const signing = ["-CA", at("ca.pem"), "-CAkey", at("ca.key"), "-CAcreateserial", "-days", "30"];
   await openssl([
     ...["x509", "-req", "-in", at("leaf.csr"), ...signing, "-extfile", at("leaf.ext"), "-out", at("leaf.pem")],

@@ -6,6 +6,7 @@ import { MessageSocket } from "../../../src/transport/message_socket.ts";
 import { areInstalled } from "../../support/installed.ts";
 import { makeAuthority } from "../../support/certificates.ts";
 import { inScratchDirectory } from "../../support/scratch_directory.ts";
+import { tunnelProxy } from "../../support/tunnel_proxy.ts";
 
 const HAS_OPENSSL = areInstalled(["openssl"], "websockets over TLS");
 
@@ -136,34 +137,3 @@ Deno.test("a server that never answers the upgrade is given up in time, and by a
   await assert.rejects(dialing, /enough/);
   await assert.rejects(dialWebSocket(url, { ...options(), signal: controller.signal }), /enough/);
 });
-
-/** Opens every tunnel it is asked for. */
-function tunnelProxy() {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const asked: string[] = [];
-  const pass = async (near: Deno.Conn) => {
-    const head = new Uint8Array(4096);
-    const text = new TextDecoder().decode(head.subarray(0, await near.read(head) ?? 0));
-    asked.push(text.split("\r\n")[0]!);
-    const [, hostname, port] = /^CONNECT (\S+):(\d+)/.exec(text)!;
-    const far = await Deno.connect({ hostname: hostname!, port: Number(port) });
-    await near.write(new TextEncoder().encode("HTTP/1.1 200 OK\r\n\r\n"));
-    await Promise.all([
-      near.readable.pipeTo(far.writable).catch(() => {}),
-      far.readable.pipeTo(near.writable).catch(() => {}),
-    ]);
-  };
-  const lives: Promise<void>[] = [];
-  const running = (async () => {
-    for await (const conn of listener) lives.push(pass(conn));
-  })().catch(() => {/* Closed at the end of the test. */});
-  return {
-    url: `http://127.0.0.1:${listener.addr.port}`,
-    asked,
-    async close() {
-      listener.close();
-      await running;
-      await Promise.all(lives);
-    },
-  };
-}
