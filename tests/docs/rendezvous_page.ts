@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { makeAuthority } from "../support/certificates.ts";
 import { areInstalled } from "../support/installed.ts";
-import { inScratchDirectory } from "../support/scratch_directory.ts";
+import { inScratchDirectory, modeOf } from "../support/scratch_directory.ts";
 import { serverCommand, ServerLog } from "../support/test_server.ts";
 import { missingTls } from "../support/test_tls.ts";
 
@@ -86,6 +86,9 @@ Deno.test({
         shell.url = printed.trim().replace("127.0.0.1", "localhost");
         assert.match(shell.url, /^https:\/\/localhost:\d+$/);
         void reader.cancel();
+        for (const file of ["executor.token", "alice.token", "tokens.json"]) {
+          assert.equal(modeOf(`${directory}/${file}`) & 0o077, 0, `${file} is for its owner alone`);
+        }
 
         const devbox = shell.start(block("--remote-token-file"));
         children.push(devbox.child);
