@@ -49,7 +49,7 @@ export class NoiseSource extends RemoteSource {
         if (!signal.aborted) this.states.lost(describe(end));
       } catch (error) {
         registration = null;
-        // The URL has run out: that is nobody's failure.
+        // The URL has expired, which is no failure.
         if (isKnownUrl && error instanceof UpgradeRefused && error.status < 500) continue;
         this.noteFailure(error);
       }

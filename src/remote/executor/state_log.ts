@@ -1,4 +1,4 @@
-/** Tells of every change of the connection to the rendezvous, once: a failure that repeats is not news. */
+/** Logs every change of the connection to the rendezvous once. A failure that repeats is not logged again. */
 
 import type { LogFields, Logger } from "../../log.ts";
 

@@ -43,7 +43,7 @@ export interface NoiseLinkOptions {
 /** The reference's reason for a stream whose peer broke a rule. */
 export const PROTOCOL_ERROR_REASON = "noise_relay_protocol_error";
 
-/** Ours, for one whose receiver is too slow. */
+/** Our own reason, for a stream whose receiver is too slow. */
 const QUEUE_FULL_REASON = "stream_queue_full";
 
 /**

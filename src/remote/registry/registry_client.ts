@@ -38,11 +38,11 @@ export interface RegistryClientOptions {
   readonly timeoutMs?: number;
 }
 
-/** What a registration is worth. The URL is a credential. */
+/** What the registry answered. The URL is a credential. */
 export interface Registration {
   readonly registrationId: string;
   readonly url: string;
-  /** How many idle websockets the rendezvous asks for in the plain form. Null: it said nothing of it. */
+  /** How many idle websockets the rendezvous asks for in the plain form. Null: it did not say. */
   readonly spareConnections: number | null;
   /** How much of one stream of the noise form may be unacknowledged. Null: the rendezvous acknowledges nothing. */
   readonly streamWindowBytes: number | null;

@@ -16,9 +16,9 @@ const WAITED_MS = 50;
 
 export interface FrameOutletOptions {
   readonly clock: Clock;
-  /** Told when the peer has taken what had to wait for it. What the kernel takes at once says nothing about the peer. */
+  /** Called when the peer has taken bytes that had to wait. Bytes that the kernel takes at once say nothing about it. */
   readonly onTaken: () => void;
-  /** Told of a control frame that could not be written; of pieces `send` tells. */
+  /** Called when a control frame could not be written. Failures of pieces are reported by `send`. */
   readonly onFailure: (error: unknown) => void;
 }
 

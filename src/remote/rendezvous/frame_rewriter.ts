@@ -1,8 +1,8 @@
 /**
  * Turns the frames of one peer into frames for another, in place: masks come off, headers shrink, payloads move up.
  *
- * A frame of any length passes through a buffer of any length, piece by piece: of what is passed on nothing is kept and
- * nothing but the headers is looked at. Control frames belong to one connection and are handed to its owner instead.
+ * A frame of any length passes through a buffer of any length, piece by piece. Only headers are looked at, and nothing is
+ * kept. Control frames belong to one connection and are handed to its owner instead.
  */
 
 import { applyMask, MASK_BYTES, readMask } from "../../transport/websocket_mask.ts";

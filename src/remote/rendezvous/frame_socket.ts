@@ -266,7 +266,7 @@ export class FrameSocket {
     this.#closeStream();
   }
 
-  /** Keeps reading, so that closing does not discard our last words. How long, is the linger's business. */
+  /** Keeps reading, so that closing does not discard our last words. The linger timer ends it. */
   async #discardUntilClosed(): Promise<void> {
     while (!this.#isStreamClosed && await this.#stream.read(this.#buffer) !== null) { /* dropped */ }
   }

@@ -2,10 +2,10 @@
  * The way from an executor to one harness: a queue, bounded in bytes, so that harnesses of one executor that read at
  * different speeds do not wait for each other.
  *
- * Executors of ours wait by themselves for what they are told has left (`harness_stream.ts`): nobody else ever waits. Of
- * others nothing is read while the queue is full, which slows all their clients down. A harness that goes on taking bytes
- * may do that, since otherwise a large answer could never reach it; one that takes none is dropped. The others do not wait
- * while that is being found out, unless the executor sends very fast.
+ * Our own executors are told what has left (`harness_stream.ts`) and wait by themselves, so nobody else ever waits. Other
+ * executors are not read while the queue is full, which slows down all their clients. A harness that goes on taking bytes
+ * may do that, since otherwise a large answer could never reach it; one that takes none is dropped. While we find out
+ * which it is, the other clients do not wait, unless the executor sends very fast.
  */
 
 import type { Clock } from "../../clock.ts";

@@ -49,11 +49,11 @@ export const ACK_BYTES = STREAM_WINDOW_BYTES / 8;
 export const MAX_LINE_BYTES = 4 * STREAM_WINDOW_BYTES;
 
 /**
- * Other executors hear nothing. What is queued for a harness that reads slower than such a one sends: beyond it nothing is
- * read from the executor while the harness goes on taking bytes.
+ * For executors that cannot be told. What is queued for a harness that reads more slowly than the executor sends: beyond it
+ * nothing is read from the executor, as long as the harness goes on taking bytes.
  */
 export const MAX_QUEUED_BYTES = 4 * MIB;
-/** Meanwhile it is found out whether it takes any: until then so much is queued, and nobody else waits for it. */
+/** While we find out whether the harness takes any bytes, so much is queued, and nobody else waits for it. */
 export const MAX_QUEUED_UNJUDGED_BYTES = 32 * MIB;
 /** A harness with a full queue that takes nothing for so long would hold up the others of its executor, and is dropped. */
 export const MAX_STALL_MS = 1000;

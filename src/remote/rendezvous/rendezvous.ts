@@ -194,7 +194,7 @@ export class Rendezvous {
     return problem(403, "forbidden", refusal);
   }
 
-  /** Who connects: the peer, or whom the proxy in front says. Of several the last, which the proxy has added itself. */
+  /** Who connects: the peer, or whoever the proxy in front names. The last of several names is the proxy's own addition. */
   #addressOf({ head, remote }: Request): string {
     const peer = withoutPort(remote);
     if (!this.#options.isBehindProxy) return peer;

@@ -25,7 +25,7 @@ export async function splice(client: RunningSocket, executor: RunningSocket): Pr
   ]);
   const other = first.first === "client" ? executor : client;
   const { by, code, reason } = first.end;
-  // A peer's own goodbye is passed on; anything else is told in our words.
+  // A peer's own close code is passed on. Any other end is described in our words.
   if (by === "peer" && isSendable(code)) other.socket.close(code, reason);
   else other.socket.close(CLOSE_CODE.normal, `the ${first.first} has gone${reason === "" ? "" : `: ${reason}`}`);
   await Promise.all([client.ended, executor.ended]);
