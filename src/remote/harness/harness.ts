@@ -73,6 +73,9 @@ interface Introduction {
 /** For the call, the websocket and the handshake each; the reference's. */
 const TIMEOUT_MS = 10_000;
 
+/** Far more than any answer of a registry has: two keys, a URL and an authorization. */
+const MAX_ANSWER_CHARS = 64 * 1024;
+
 /** What a server may send in one message: a file is one, however large. The length of a text in this runtime bounds it. */
 const MAX_MESSAGE_BYTES = 512 * 1024 * 1024;
 
@@ -127,10 +130,25 @@ function networkOf({ network, WebSocket }: Pick<HarnessOptions, "network" | "Web
         redirect: "manual",
         signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
       });
-      return { status: response.status, text: await response.text() };
+      return { status: response.status, text: await readShort(response) };
     },
     open: (url, options) => openSocket(url, { ...options, WebSocket }),
   };
+}
+
+/** The text of an answer. A rendezvous that says more than it has to say is not listened to. */
+async function readShort({ body }: Response): Promise<string> {
+  if (body === null) return "";
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    text += decoder.decode(part.value, { stream: true });
+    if (text.length <= MAX_ANSWER_CHARS) continue;
+    await reader.cancel();
+    throw new Error(`the answer is longer than ${MAX_ANSWER_CHARS} characters`);
+  }
+  return text + decoder.decode();
 }
 
 function introductionIn(text: string, executor: string, failed: (why: string) => Error): Introduction {
