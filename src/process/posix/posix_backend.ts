@@ -21,6 +21,7 @@ import { type ChildLimits, sharedChildLimits } from "../../os/children/child_lim
 import { becomeSubreaper, keepChildStatuses } from "../../os/children/child_reaping.ts";
 import { type ChildCgroup, joinChildCgroup, leaveChildCgroup } from "../../os/children/child_cgroup.ts";
 import { closeDescriptor } from "../../os/descriptor.ts";
+import { compileLibc } from "../../os/libc.ts";
 import type { ExitNoticeOptions } from "../../os/children/exit_notice.ts";
 import { Guard } from "./guard.ts";
 import { canMark, MarkSeries } from "../../os/children/process_mark.ts";
@@ -93,6 +94,7 @@ export class PosixBackend implements ProcessBackend {
 
   async prepareRest(): Promise<void> {
     if (this.#isClosed) return;
+    compileLibc();
     loadTerminalFunctions();
     await this.#confinedStarts();
   }
