@@ -197,14 +197,16 @@ class Server implements RunningServer {
     this.#warmUp = new WarmUp({
       clock: this.#clock,
       log: this.#log,
+      early: () => {
+        backend.joinGroup();
+        this.#source?.warmUp?.();
+      },
       first: async () => {
-        // First of all: the kernel takes its time to move this program, and what is loaded meanwhile costs nothing.
         await backend.load();
         await Promise.all([backend.prepare(), loadStart()]);
       },
       rest: async () => {
         await (await this.#methods.load()).loadFiles();
-        await this.#source?.warmUp?.();
         await backend.prepareRest();
         await this.#rehearse(settings);
       },

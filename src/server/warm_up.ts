@@ -3,8 +3,9 @@
  * and that client's first request.
  *
  * In two steps: first what a process needs, because nearly every client starts one first, and a moment later the rest. So
- * a request that waits for the first step does not wait for the second. Code that needs something sooner loads it
- * itself: nobody waits for the warm-up.
+ * a request that waits for the first step does not wait for the second. Before both, while the first client reads the
+ * address, comes what takes long without being work. Code that needs something sooner loads it itself: nobody waits for
+ * the warm-up.
  */
 
 import type { Clock } from "../clock.ts";
@@ -13,6 +14,8 @@ import { errorFields, type Logger } from "../log.ts";
 export interface WarmUpOptions {
   readonly clock: Clock;
   readonly log: Logger;
+  /** What others do for us, and takes them time. In a millisecond of our own at most: the first client may be there. */
+  early(): void;
   /** What a first process needs. */
   first(): Promise<unknown>;
   /** Everything else. */
@@ -39,6 +42,10 @@ export class WarmUp {
   beginWhenIdle(): void {
     if (this.#hasBegun || this.#isClosed) return;
     this.#cancelTimer = this.#options.clock.setTimer(IDLE_DELAY_MS, () => this.begin());
+    // After this turn, in which the address is printed.
+    setImmediate(() => {
+      if (!this.#isClosed) this.#options.early();
+    });
   }
 
   /** Begins after this turn, in which a client may have been answered. */

@@ -19,6 +19,7 @@ function prepare({ fails = false } = {}) {
         for (const [word, resolve] of line) if (text.includes(word)) resolve();
       },
     }),
+    early: () => void begun.push("early"),
     first: () => {
       begun.push("first");
       return fails ? Promise.reject(new Error("no such module")) : Promise.resolve();
@@ -36,16 +37,18 @@ function prepare({ fails = false } = {}) {
 Deno.test("WarmUp begins when the server has been idle for a while, and does the rest a moment later", async () => {
   const { clock, warmUp, begun, logged } = prepare();
   warmUp.beginWhenIdle();
+  assert.deepEqual(begun, [], "the address is printed first");
+  await new Promise((resolve) => setImmediate(resolve));
   clock.advance(IDLE_DELAY_MS - 1);
-  assert.deepEqual(begun, []);
+  assert.deepEqual(begun, ["early"]);
   clock.advance(1);
   await logged("ready for the first process");
-  assert.deepEqual(begun, ["first"]);
+  assert.deepEqual(begun, ["early", "first"]);
   clock.advance(REST_DELAY_MS - 1);
-  assert.deepEqual(begun, ["first"]);
+  assert.deepEqual(begun, ["early", "first"]);
   clock.advance(1);
   await logged("ready for every request");
-  assert.deepEqual([begun, clock.pending], [["first", "rest"], 0]);
+  assert.deepEqual([begun, clock.pending], [["early", "first", "rest"], 0]);
 });
 
 Deno.test("WarmUp begins after the turn in which a client was greeted, once", async () => {
@@ -57,7 +60,7 @@ Deno.test("WarmUp begins after the turn in which a client was greeted, once", as
   await logged("ready for the first process");
   clock.advance(IDLE_DELAY_MS + REST_DELAY_MS);
   await logged("ready for every request");
-  assert.deepEqual(begun, ["first", "rest"]);
+  assert.deepEqual(begun, ["early", "first", "rest"]);
 });
 
 Deno.test("WarmUp begins nothing more once it is closed, and says what could not be loaded", async () => {

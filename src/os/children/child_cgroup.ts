@@ -54,10 +54,12 @@ export class ChildCgroup {
     const home = ownCgroup();
     if (home === null) return null;
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
-      removeLeftBehind(home);
+      // Not at first: there may be many, and the first child waits for this.
+      if (attempt > 1) removeLeftBehind(home);
       const chance = crypto.getRandomValues(new Uint32Array(1))[0]!.toString(36);
       const group = new ChildCgroup(home, `${home}/${NAME_PREFIX}${Deno.pid}-${chance}`);
-      if (!makeDirectory(group.top)) return null;
+      // What was left behind may be all that is allowed.
+      if (!makeDirectory(group.top)) continue;
       if (canFreeze(group.top) && await group.#moveOn()) return group;
       removeDirectory(group.top);
     }
@@ -72,6 +74,11 @@ export class ChildCgroup {
     const result = this.#turn.then(() => this.#standStill(work));
     this.#turn = result.catch(() => {});
     return result;
+  }
+
+  /** Removes groups of servers that were killed, and their guards with them. */
+  tidyUp(): void {
+    removeLeftBehind(this.home);
   }
 
   /** Moves this process back to where it was. Groups that still have processes stay behind. */
@@ -200,7 +207,9 @@ function directoriesIn(directory: string): string[] {
   for (let count = readRecords(fd, buffer); count > 0; count = readRecords(fd, buffer)) {
     for (let at = 0; at < count; at += view.getUint16(at + RECORD_LENGTH, true)) {
       const name = buffer.subarray(at + RECORD_NAME, buffer.indexOf(0, at + RECORD_NAME));
-      if (buffer[at + RECORD_TYPE] === DT_DIR) names.push(new TextDecoder().decode(name));
+      if (buffer[at + RECORD_TYPE] !== DT_DIR) continue;
+      const text = new TextDecoder().decode(name);
+      if (text !== "." && text !== "..") names.push(text);
     }
   }
   closeDescriptor(fd);

@@ -96,6 +96,7 @@ export class PosixBackend implements ProcessBackend {
     if (this.#isClosed) return;
     compileLibc();
     loadTerminalFunctions();
+    (await this.#cgroup)?.tidyUp();
     await this.#confinedStarts();
   }
 
