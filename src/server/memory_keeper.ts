@@ -3,8 +3,11 @@
  *
  * Buffers of a hundred connections come and go in the C library's heap. Free memory there stays with the program as
  * long as the last block of that heap is in use: after ten minutes of load that was most of a gigabyte. So while
- * something happens, and once after it, the keeper looks at the memory in use, and returns the free part if it is
- * large. An idle server has no timer and is not checked.
+ * something happens, and a few times after it, the keeper looks at the memory in use, and returns the free part if it
+ * is large. An idle server has no timer and is not checked.
+ *
+ * Buffers are free only once the collector has found that nobody uses them, and without work it may not look for
+ * minutes. So it is told to, once, when the server has been idle for a whole interval.
  */
 
 import type { Clock } from "../clock.ts";
@@ -13,6 +16,8 @@ export interface MemoryKeeperOptions {
   readonly clock: Clock;
   /** Resident bytes of this program. */
   resident(): number;
+  /** Collects garbage now, which holds up everything for some tens of milliseconds. */
+  collect(): void;
   giveBack(): Promise<void>;
 }
 
@@ -53,9 +58,18 @@ export class MemoryKeeper {
 
   #look(): void {
     this.#cancel = null;
-    const { resident, giveBack } = this.#options;
-    // Fails only where it is not possible at all.
-    if (resident() > WORTHWHILE_BYTES) giveBack().catch(() => {});
+    const { resident, collect, giveBack } = this.#options;
+    if (resident() > WORTHWHILE_BYTES) {
+      // The second look after the last activity: nobody has asked for anything since the first.
+      if (this.#looksLeft === LOOKS_AFTER_ACTIVITY - 1) collect();
+      // Fails only where it is not possible at all.
+      giveBack().catch(() => {});
+    }
     if (--this.#looksLeft > 0) this.#schedule();
   }
+}
+
+/** The runtime's collector, where it was started with `--expose-gc`. Elsewhere it keeps its own time. */
+export function collectGarbage(): void {
+  (globalThis as { gc?: () => void }).gc?.();
 }

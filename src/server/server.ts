@@ -41,7 +41,7 @@ import type { BoundMethods } from "./methods/bind_methods.ts";
 import { ProcessDirectory } from "./process_directory.ts";
 import { withoutOwnCredentials } from "../launch/own_credentials.ts";
 import { IdleExit } from "./idle_exit.ts";
-import { MemoryKeeper } from "./memory_keeper.ts";
+import { collectGarbage, MemoryKeeper } from "./memory_keeper.ts";
 import type { SandboxSetting } from "../launch/backends/sandbox_probe.ts";
 import type { Sandboxing } from "./sandboxing.ts";
 import type { RuntimePaths } from "./runtime_paths.ts";
@@ -174,6 +174,7 @@ class Server implements RunningServer {
     this.#memory = new MemoryKeeper({
       clock: this.#clock,
       resident: () => Deno.memoryUsage().rss,
+      collect: collectGarbage,
       giveBack: giveFreeMemoryBack,
     });
     const facts = options.host ?? hostFacts();

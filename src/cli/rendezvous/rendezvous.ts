@@ -6,7 +6,7 @@ import { giveFreeMemoryBack } from "../../os/allocator.ts";
 import { getLimit, RLIMIT_NOFILE, setLimit } from "../../os/children/resource_limits.ts";
 import { printable } from "../../printable.ts";
 import { Rendezvous } from "../../remote/rendezvous/rendezvous.ts";
-import { MemoryKeeper } from "../../server/memory_keeper.ts";
+import { collectGarbage, MemoryKeeper } from "../../server/memory_keeper.ts";
 import { inheritedDescriptors } from "../../transport/inherited_sockets.ts";
 import { ListenError } from "../../transport/listen_error.ts";
 import { Admissions } from "../../transport/tokens/admissions.ts";
@@ -50,6 +50,7 @@ async function run(invocation: RendezvousInvocation): Promise<number> {
   const memory = new MemoryKeeper({
     clock: systemClock,
     resident: () => Deno.memoryUsage().rss,
+    collect: collectGarbage,
     giveBack: giveFreeMemoryBack,
   });
   const server = await Rendezvous.open({
