@@ -69,6 +69,8 @@ export type PlannedDescriptor =
    * the processes it confined; the first process inside ends last of all.
    */
   | { readonly fd: number; readonly type: "info" }
+  /** Empty when the child starts; the command is written to it later. Read-only in the child. */
+  | { readonly fd: number; readonly type: "command" }
   /** A copy of one that is open already, and stays open. */
   | { readonly fd: number; readonly type: "given"; readonly descriptor: number }
   | { readonly fd: number; readonly type: "landlock"; readonly ruleset: LandlockRuleset };

@@ -11,11 +11,13 @@
 import { internalError, invalidRequest } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import { byteStringOf, fromByteString } from "../os/files/byte_string.ts";
+import { OwnMountTable } from "../os/files/mount_table.ts";
 import { findProgram } from "../os/children/find_program.ts";
 import { ownUid } from "../os/own_uid.ts";
 import { type Program, refuseNul } from "../os/children/program.ts";
 import type { NativePath } from "../path_uri.ts";
 import type { Sandbox } from "../protocol/sandbox.ts";
+import { planBubblewrap } from "./backends/bubblewrap.ts";
 import { createProbe, type HostProbeOptions } from "./backends/host_probe.ts";
 import { type Enforcement, prepareLaunch, visibleCommand, type WantedCommand } from "./confine.ts";
 import { type IsDenied, watchDenials } from "./policy/watch_denials.ts";
@@ -45,6 +47,8 @@ import {
 import { resolveFiles } from "./policy/policy_resolve.ts";
 import { RememberedTree } from "./policy/remembered_tree.ts";
 import { sandboxObstacle } from "./sandbox_obstacle.ts";
+import { dependsOnDisk, hides, planKey, type Standby } from "./standby.ts";
+import { lateCommand } from "./stub/late_command.ts";
 import type { Purpose, SandboxFacts, SandboxProbe, SandboxSetting } from "./backends/sandbox_probe.ts";
 
 export interface SandboxServiceOptions extends HostProbeOptions {
@@ -97,6 +101,7 @@ export class SandboxService {
   readonly #probe: SandboxProbe;
   readonly #kernelMounts = Deno.build.os === "linux" ? new HostKernelMounts() : NO_KERNEL_MOUNTS;
   readonly #tree = Deno.build.os === "linux" ? new OsHostTree(this.#kernelMounts) : new DenoHostTree();
+  readonly #mountTable = new OwnMountTable();
   readonly #placeholders = new RealPlaceholderFiles();
   /** Why every sandbox is refused; null when some are possible. */
   readonly obstacle = sandboxObstacle();
@@ -125,6 +130,34 @@ export class SandboxService {
       leavesFilesToOthers: sandbox.permissions.type === "external",
       prepare: (leftovers) => this.#prepareCommand(requested, command, leftovers),
     };
+  }
+
+  /**
+   * For a command whose sandbox could have been made before the command was known; null for any other. Throws where
+   * starting it would be refused.
+   */
+  async standBy(sandbox: Sandbox, command: CommandRequest): Promise<Standby | null> {
+    const { files, network } = requestedPolicy(sandbox, entryContext(command.env.TMPDIR));
+    if (files === "unrestricted" || hides(files) || command.enforceManagedNetwork) return null;
+    this.#mustBePossible();
+    refuseNul(command);
+    // Looked at first: what is mounted later shows the next time.
+    const mounts = this.#mountTable.entries;
+    const policy = await this.#resolve({ files, network });
+    if (mounts === null || dependsOnDisk(policy) || command.inherited !== undefined) return null;
+    const enforcement = await this.#choose(policy);
+    const late = lateCommand(visibleCommand(wantedCommand(command), policy, this.#tree));
+    if (enforcement.type !== "bubblewrap" || late === null) return null;
+    const plan = planBubblewrap(null, policy, {
+      tool: enforcement.tool,
+      architecture: Deno.build.arch,
+      isRoot: this.#isRoot,
+      reportsDenials: true,
+      asksBeforeExec: command.asksBeforeExec === true,
+      kernelMounts: this.#kernelMounts,
+    });
+    const prepare = (): Promise<PreparedLaunch> => Promise.resolve({ plan, policy, release: () => {} });
+    return { key: planKey(plan), mounts, command: late, prepare };
   }
 
   /** A command that is not confined, but asks before it starts a program, or has a descriptor of its own. */

@@ -39,6 +39,12 @@ export const MAX_KEPT_COMMANDS = 64;
 /** How long the end of a command with a handle can be asked for. */
 export const FINISHED_COMMAND_MS = 600_000;
 
+/** Sandboxes that wait for the next command: agents run a few commands at once. Each is three processes, 2 MB or so. */
+export const MAX_STANDBYS = 3;
+
+/** How long they wait after the latest command: an agent has thought for as long, or has gone to sleep. */
+export const STANDBY_IDLE_MS = 60_000;
+
 /** Progress is a sign of life: clients that show it redraw a line. */
 export const PROGRESS_INTERVAL_MS = 5000;
 

@@ -8,36 +8,25 @@
 
 import { internalError, invalidRequest } from "../errors.ts";
 import type { SandboxService } from "../launch/sandbox_service.ts";
+import type { Standby } from "../launch/standby.ts";
 import { CAN_TRACE } from "../os/children/tracing.ts";
 import { closeDescriptor } from "../os/descriptor.ts";
 import { sharedReactor } from "../os/loop/reactor.ts";
-import type { ExitStatus, ProcessIo, SpawnedProcess, SpawnRequest } from "../process/backend.ts";
+import type { ProcessIo, SpawnedProcess, SpawnRequest } from "../process/backend.ts";
+import { SandboxSetUpError } from "../process/posix/confined_launch.ts";
 import type { PosixBackend } from "../process/posix/posix_backend.ts";
-import { exitCodeOf, signalText } from "../process/signals.ts";
 import { ExecWatch } from "../process/watched/exec_watch.ts";
 import { WritablePlaces } from "../process/watched/writable_places.ts";
+import { KernelWatchedShell, type ShellGuard } from "./kernel_watched_shell.ts";
 import type { WrapperScript } from "./patched/wrapper_script.ts";
-import type {
-  PatchedBash,
-  WatchedShell,
-  WatchedShellCounters,
-  WatchedShellOptions,
-  WatchedShells,
-} from "./watched_shell.ts";
+import { StandbyPool } from "./standby_pool.ts";
+import type { PatchedBash, WatchedShell, WatchedShellOptions, WatchedShells } from "./watched_shell.ts";
 
 export interface WatchedShellsOptions {
   readonly backend: PosixBackend;
   readonly service: SandboxService;
   /** What escalated programs get of it: PATH, HOME and XDG_*. */
   readonly serverEnv: Readonly<Record<string, string>>;
-}
-
-/** Who answers for the programs of one shell. */
-interface ShellGuard {
-  readonly counters: WatchedShellCounters;
-  endEscalated(): Promise<void>;
-  /** The shell and everything inside is gone. */
-  close?(): Promise<void>;
 }
 
 type Prepare = NonNullable<SpawnRequest["confinement"]>["prepare"];
@@ -49,12 +38,14 @@ export class KernelWatchedShells implements WatchedShells {
   readonly #options: WatchedShellsOptions;
   readonly #shells = new Set<KernelWatchedShell>();
   readonly #writable = new WritablePlaces();
+  readonly #standbys: StandbyPool;
   #obstacle: Promise<string | null> | null = null;
   #wrapperScript: Promise<WrapperScript> | null = null;
   #isClosed = false;
 
   constructor(options: WatchedShellsOptions) {
     this.#options = options;
+    this.#standbys = new StandbyPool(options.backend);
   }
 
   obstacle(): Promise<string | null> {
@@ -70,7 +61,7 @@ export class KernelWatchedShells implements WatchedShells {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all(Array.from(this.#shells, (shell) => shell.terminate()));
+    await Promise.all([this.#standbys.close(), ...Array.from(this.#shells, (shell) => shell.terminate())]);
     (await this.#wrapperScript?.catch(() => null))?.remove();
   }
 
@@ -90,9 +81,37 @@ export class KernelWatchedShells implements WatchedShells {
     });
     const program = { argv: [shell, login ? "-lc" : "-c", command], arg0: null, cwd, env };
     const request = { ...program, enforceManagedNetwork: false, asksBeforeExec: true };
+    const standby = sandbox === null ? null : await service.standBy(sandbox, request);
+    const started = standby === null ? null : await this.#startAtOnce(options, watch, standby);
+    if (started !== null) return started;
     const confined = (sandbox === null ? null : service.confineCommand(sandbox, request)) ??
       service.planCommand(request);
-    return await this.#run(options, watch, { ...program, confinement: { ...confined, execAnswerer: watch } });
+    const confinement = { ...confined, execAnswerer: watch };
+    const anew = await this.#run(options, watch, { ...program, confinement });
+    if (standby !== null) this.#standbys.replenish(standby, ioOf(options));
+    return anew;
+  }
+
+  /** In a sandbox that waits for a command like this; null when none does. */
+  async #startAtOnce(
+    options: WatchedShellOptions,
+    watch: ExecWatch,
+    standby: Standby,
+  ): Promise<KernelWatchedShell | null> {
+    const io = ioOf(options);
+    const waiting = await this.#standbys.take(standby, io);
+    if (waiting === null) return null;
+    try {
+      const shell = new KernelWatchedShell(watch, this.#options.backend, () => this.#shells.delete(shell));
+      shell.isAlone = true;
+      return await this.#begin(options, shell, await waiting.run(standby.command, watch));
+    } catch (error) {
+      // It was lost before the command began; another sandbox may do better.
+      if (error instanceof SandboxSetUpError && error.report.type === "notConfined") return null;
+      throw error;
+    } finally {
+      this.#standbys.replenish(standby, io);
+    }
   }
 
   /** A Bash that asks by itself: it is confined like any other, but the kernel is not asked to ask. */
@@ -138,11 +157,6 @@ export class KernelWatchedShells implements WatchedShells {
   ): Promise<KernelWatchedShell> {
     const { backend } = this.#options;
     const started = new KernelWatchedShell(guard, backend, () => this.#shells.delete(started));
-    const io: ProcessIo = {
-      type: "pipe",
-      stdin: options.stdin ?? "closed",
-      ...(options.output === "merged" ? { stderr: "joined" } : {}),
-    };
     const { confinement } = program;
     const prepare: Prepare | undefined = confinement && (async (leftovers) => {
       const prepared = await confinement.prepare(leftovers);
@@ -153,8 +167,16 @@ export class KernelWatchedShells implements WatchedShells {
     const process = await backend.spawn({
       ...program,
       ...(confinement && prepare && { confinement: { ...confinement, prepare } }),
-      io,
+      io: ioOf(options),
     });
+    return await this.#begin(options, started, process);
+  }
+
+  async #begin(
+    options: WatchedShellOptions,
+    started: KernelWatchedShell,
+    process: SpawnedProcess,
+  ): Promise<KernelWatchedShell> {
     started.begin(process);
     process.begin({
       output: (stream, bytes) => options.onOutput(stream === "stderr" ? "stderr" : "stdout", bytes),
@@ -199,98 +221,6 @@ export class KernelWatchedShells implements WatchedShells {
   }
 }
 
-class KernelWatchedShell implements WatchedShell {
-  readonly exited: WatchedShell["exited"];
-  readonly closed: Promise<void>;
-  readonly #watch: ShellGuard;
-  readonly #backend: PosixBackend;
-  readonly #onClosed: () => void;
-  readonly #exit = Promise.withResolvers<{ readonly exitCode: number; readonly signal: string | null }>();
-  readonly #close = Promise.withResolvers<void>();
-  /** It has a process namespace to itself: the kernel ends what the shell leaves behind. */
-  isAlone = false;
-  #hasExited = false;
-  #hasClosed = false;
-  #process: SpawnedProcess | null = null;
-  #ending: Promise<void> | null = null;
-
-  constructor(watch: ShellGuard, backend: PosixBackend, onClosed: () => void) {
-    this.#watch = watch;
-    this.#backend = backend;
-    this.#onClosed = onClosed;
-    this.exited = this.#exit.promise;
-    this.closed = this.#close.promise;
-  }
-
-  begin(process: SpawnedProcess): void {
-    this.#process = process;
-  }
-
-  hasExited(status: ExitStatus): void {
-    const signal = status.type === "signaled" ? signalText(status.signal) : null;
-    this.#hasExited = true;
-    this.#exit.resolve({ exitCode: exitCodeOf(status), signal });
-    void this.#disposeAtEnd();
-  }
-
-  hasClosed(): void {
-    this.#hasClosed = true;
-    this.#close.resolve();
-  }
-
-  get pid(): number {
-    return this.#running.pid;
-  }
-
-  get counters(): WatchedShellCounters {
-    return { ...this.#watch.counters };
-  }
-
-  async write(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-    await this.#running.write(bytes);
-  }
-
-  closeStdin(): void {
-    this.#running.closeInput();
-  }
-
-  pauseOutput(): void {
-    this.#running.pauseOutput();
-  }
-
-  resumeOutput(): void {
-    this.#running.resumeOutput();
-  }
-
-  stopReading(): void {
-    this.#running.stopReading();
-  }
-
-  terminate(): Promise<void> {
-    return this.#ending ??= this.#end();
-  }
-
-  get #running(): SpawnedProcess {
-    if (this.#process === null) throw new Error("a shell was used before it was started");
-    return this.#process;
-  }
-
-  async #end(): Promise<void> {
-    const process = this.#running;
-    // Nothing inside is left to be looked for, which would take longer than the command.
-    if (this.isAlone && this.#hasExited && this.#hasClosed) return await this.#watch.endEscalated();
-    await Promise.all([this.#backend.endTrees([process], { graceMs: 0 }), this.#watch.endEscalated()]);
-    // A call that was being decided may have been let out meanwhile.
-    await this.#watch.endEscalated();
-    await this.exited;
-    process.stopReading();
-    await this.closed;
-  }
-
-  async #disposeAtEnd(): Promise<void> {
-    await this.closed;
-    this.#onClosed();
-    this.#process?.dispose();
-    await this.#watch.close?.();
-  }
+function ioOf({ stdin, output }: WatchedShellOptions): ProcessIo {
+  return { type: "pipe", stdin: stdin ?? "closed", ...(output === "merged" ? { stderr: "joined" } : {}) };
 }

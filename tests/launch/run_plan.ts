@@ -231,6 +231,8 @@ function openPlanned(planned: PlannedDescriptor, ends: ReportEnds, copies: Copie
     case "report":
     case "info":
       return ends[planned.type];
+    case "command":
+      throw new Error("a plan without a command is carried out by the backend alone");
     case "given":
       return planned.descriptor;
     case "landlock":

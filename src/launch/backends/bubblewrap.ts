@@ -40,8 +40,8 @@ const SECCOMP_FD = 4;
 const REPORT_FD = 5;
 const STUB_FD = 6;
 const INFO_FD = 7;
-/** Those of the mounts follow. */
-const FIRST_MOUNT_FD = 8;
+/** Where the command comes later: what it comes in. Those of the mounts follow. */
+const COMMAND_FD = 8;
 
 /** In the sandbox's own `/dev`, the only directory that always exists and is never the host's. */
 const STUB_PATH = "/dev/.launch";
@@ -59,9 +59,12 @@ export interface BubblewrapPlanOptions {
   readonly kernelMounts: KernelMounts;
 }
 
-/** Paths in `files.missing` must be held by a placeholder lease, from before the start until everything has ended. */
+/**
+ * Paths in `files.missing` must be held by a placeholder lease, from before the start until everything has ended. A
+ * sandbox without a command waits for one (`late_command.ts`).
+ */
 export function planBubblewrap(
-  command: ConfinedCommand,
+  command: ConfinedCommand | null,
   policy: Policy,
   options: BubblewrapPlanOptions,
 ): LaunchPlan {
@@ -74,15 +77,24 @@ export function planBubblewrap(
   const asksBeforeExec = options.asksBeforeExec === true;
   const listensForDenials = (asksBeforeExec || options.reportsDenials === true) && policy.network === "restricted";
   const { network } = policy;
-  const { filter, stub } = programsFor({ ...options, network, listensForDenials, asksBeforeExec, closesMounts });
+  const isLate = command === null;
+  const { filter, stub } = programsFor({
+    ...options,
+    network,
+    listensForDenials,
+    asksBeforeExec,
+    closesMounts,
+    isLate,
+  });
+  const firstMountFd = isLate ? COMMAND_FD + 1 : COMMAND_FD;
   const mounts = new MountArguments(files, {
     bindsDescriptors: tool.bindsDescriptors,
     isRoot,
     kernelMounts,
     devices,
-    firstFd: FIRST_MOUNT_FD,
+    firstFd: firstMountFd,
   });
-  const inherited = planInherited(command, FIRST_MOUNT_FD + mounts.descriptors.length);
+  const inherited = isLate ? NOTHING_INHERITED : planInherited(command, firstMountFd + mounts.descriptors.length);
   // A sandbox with the host's /dev has no directory of its own except /proc, where the descriptor itself can be
   // executed.
   const stubPath = devices === "own" ? STUB_PATH : `/proc/self/fd/${STUB_FD}`;
@@ -104,9 +116,9 @@ export function planBubblewrap(
     String(SECCOMP_FD),
     "--info-fd",
     String(INFO_FD),
-    ...environmentArguments({ ...command.env, ...inherited.env }),
+    ...environmentArguments({ ...command?.env, ...inherited.env }),
     "--chdir",
-    command.cwd,
+    command?.cwd ?? "/",
   ];
   if (args.length > MAX_ARGUMENTS) {
     throw invalidRequest(
@@ -115,7 +127,7 @@ export function planBubblewrap(
   }
   return {
     program: tool.path,
-    argv: ["bwrap", "--args", String(ARGS_FD), "--", stubPath, command.program, ...command.argv],
+    argv: ["bwrap", "--args", String(ARGS_FD), "--", stubPath, ...(isLate ? [] : [command.program, ...command.argv])],
     env: {},
     cwd: "/",
     descriptors: [
@@ -124,6 +136,7 @@ export function planBubblewrap(
       { fd: REPORT_FD, type: "report" },
       { fd: STUB_FD, type: "bytes", bytes: stub },
       { fd: INFO_FD, type: "info" },
+      ...(isLate ? [{ fd: COMMAND_FD, type: "command" } as const] : []),
       ...mounts.descriptors,
       ...inherited.descriptors,
     ],
@@ -137,6 +150,8 @@ export function parseFirstProcess(info: Uint8Array): number | null {
   const pid = /"child-pid":\s*(\d+)/.exec(new TextDecoder().decode(info))?.[1];
   return pid === undefined ? null : Number(pid);
 }
+
+const NOTHING_INHERITED: ReturnType<typeof planInherited> = { descriptors: [], env: {} };
 
 /** What a policy that confines no files grants, with the host's devices. */
 const WHOLE_DISK: FilePolicy = { base: "write", rules: [], missing: [], pinned: [], links: [] };
@@ -153,14 +168,15 @@ interface ProgramOptions {
   readonly listensForDenials: boolean;
   readonly asksBeforeExec: boolean;
   readonly closesMounts: boolean;
+  readonly isLate: boolean;
 }
 
 const programs = new Map<string, Programs>();
 
 /** Always the same bytes, so they are made once. */
 function programsFor(options: ProgramOptions): Programs {
-  const { architecture, network, listensForDenials, asksBeforeExec, closesMounts } = options;
-  const key = [architecture, network, listensForDenials, asksBeforeExec, closesMounts].join();
+  const { architecture, network, listensForDenials, asksBeforeExec, closesMounts, isLate } = options;
+  const key = [architecture, network, listensForDenials, asksBeforeExec, closesMounts, isLate].join();
   const made = programs.get(key) ?? {
     filter: seccompProgram({
       architecture,
@@ -173,7 +189,8 @@ function programsFor(options: ProgramOptions): Programs {
       reportDescriptor: REPORT_FD,
       awaitsGo: true,
       closesMounts,
-      closeOnExec: [ARGS_FD, SECCOMP_FD, STUB_FD, INFO_FD],
+      closeOnExec: [ARGS_FD, SECCOMP_FD, STUB_FD, INFO_FD, ...(isLate ? [COMMAND_FD] : [])],
+      ...(isLate ? { commandDescriptor: COMMAND_FD } : {}),
       ...(asksBeforeExec ? { listening: askingFilter(architecture, network) } : !listensForDenials ? {} : {
         seccomp: networkFilter(architecture, "errno"),
         listening: { seccomp: networkFilter(architecture, "notify"), descriptor: STUB_FD },

@@ -11,6 +11,7 @@
  * - It waits, when asked to, until the server has checked the sandbox from outside and lets it go on.
  * - It cuts off the sandbox's mounts from later mounts of the host, which the wrapper leaves connected, and gives up
  *   the capabilities it kept for that.
+ * - It can be made to wait before the command is known (`late_command.ts`), so that the command does not wait for it.
  * - It gives the command any `argv[0]`, which older versions of bubblewrap cannot.
  * - It removes the network with a filter that has a listener, and sends the listener with its report. The server then
  *   answers the calls that the filter refuses, and so knows of them. The kernel closes the stub's own copy of the
@@ -24,6 +25,7 @@
  * More than 300 lines: one program, written in the order in which it runs.
  */
 
+import { COMMAND_ADDRESS, COMMAND_BYTES, COMMAND_PARTS } from "./late_command.ts";
 import { createEmitter, type Emitter, FAILURE_REPORT_BYTES } from "./machine_code.ts";
 import { CLOSE_MOUNTS } from "./seccomp.ts";
 import { type Architecture, type SyscallName, syscallNumber } from "./syscalls.ts";
@@ -34,6 +36,8 @@ export interface StubOptions {
   readonly reportDescriptor: number;
   /** Whether it waits for a byte after its report. The end of the socket ends it instead. */
   readonly awaitsGo?: boolean;
+  /** The command is in this file by the time it may go on, and not in its own arguments. Needs `awaitsGo`. */
+  readonly commandDescriptor?: number;
   /** Further descriptors that the command must not inherit. */
   readonly closeOnExec?: readonly number[];
   /** Signals that the command starts with blocked, by number. None, but for tests. */
@@ -84,6 +88,8 @@ const STAGES = {
   S: "install the system call filter",
   W: "watch the programs it starts",
   G: "wait for the signal to go on",
+  M: "take its command over",
+  D: "enter its working directory",
   E: "execute the program",
 } as const;
 type Stage = keyof typeof STAGES;
@@ -114,6 +120,8 @@ const SECCOMP_SET_MODE_FILTER = 1;
 /** A listener whose calls only a killing signal can interrupt: others would make programs see EINTR. */
 const LISTENER_FLAGS = 0x08 | 0x20;
 const O_CLOEXEC = 0o2000000;
+const PROT_READ = 1;
+const MAP_PRIVATE_FIXED_NOREPLACE = 0x100002;
 const SOL_SOCKET = 1;
 const SCM_RIGHTS = 1;
 /** The kernel's signal set: 64 bits. */
@@ -198,9 +206,18 @@ function assemble(options: StubOptions, dataAddress: number): Uint8Array<ArrayBu
     emitter.systemCall(numberOf("read", options.architecture));
     failures.push({ stage: "G", jump: emitter.jumpUnlessPositive() });
   }
-  emitter.wordFromStart(0, 16); // argv[1], after the count and argv[0]
-  emitter.addressFromStart(1, 24); // the address of argv[2]
-  emitter.environmentAddress();
+  if (options.commandDescriptor === undefined) {
+    emitter.wordFromStart(0, 16); // argv[1], after the count and argv[0]
+    emitter.addressFromStart(1, 24); // the address of argv[2]
+    emitter.environmentAddress();
+  } else {
+    const { directory, path, argv, env } = COMMAND_PARTS;
+    call("mmap", COMMAND_ADDRESS, COMMAND_BYTES, PROT_READ, MAP_PRIVATE_FIXED_NOREPLACE, options.commandDescriptor, 0);
+    orFail("M");
+    call("chdir", directory);
+    orFail("D");
+    [path, argv, env].forEach((address, index) => emitter.argument(index, address));
+  }
   emitter.systemCall(numberOf("execve", options.architecture));
   // It returned, so it failed. Earlier stages only jump over this.
   fail(emitter, "E", options);

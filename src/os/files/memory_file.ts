@@ -16,19 +16,35 @@ const name = cString("exec-server");
 
 /** A read-only, close-on-exec descriptor at the start of these bytes, owned by the caller. */
 export function openMemoryFile(bytes: CBuffer): number {
-  const writable = createMemoryFile();
+  const { readable, writable } = openMemoryPair();
   try {
-    for (let written = 0; written < bytes.length;) {
-      const count = writeAt(writable, bytes.subarray(written), written);
-      if (count <= 0) throw failure(-count);
-      written += count;
-    }
-    // Opened a second time: a file that somebody holds open for writing cannot be executed.
-    const readable = openDescriptor(`/proc/self/fd/${writable}`, O_RDONLY);
-    if (readable < 0) throw failure(lastErrno());
+    fillMemoryFile(writable, bytes);
     return readable;
+  } catch (error) {
+    closeDescriptor(readable);
+    throw error;
   } finally {
+    // A file that somebody holds open for writing cannot be executed.
     closeDescriptor(writable);
+  }
+}
+
+/** An empty file, opened twice: one end to be handed out, and one to fill it by. Both close-on-exec. */
+export function openMemoryPair(): { readonly readable: number; readonly writable: number } {
+  const writable = createMemoryFile();
+  const readable = openDescriptor(`/proc/self/fd/${writable}`, O_RDONLY);
+  if (readable >= 0) return { readable, writable };
+  const errno = lastErrno();
+  closeDescriptor(writable);
+  throw failure(errno);
+}
+
+/** Writes it whole, from the start. */
+export function fillMemoryFile(writable: number, bytes: CBuffer): void {
+  for (let written = 0; written < bytes.length;) {
+    const count = writeAt(writable, bytes.subarray(written), written);
+    if (count <= 0) throw failure(-count);
+    written += count;
   }
 }
 

@@ -12,11 +12,13 @@ import { describeErrno } from "../../os/errno.ts";
 import { allocate } from "../../os/libc.ts";
 import { type ChildStdio, spawnExactly } from "../../os/children/spawn.ts";
 import type { Confinement } from "../backend.ts";
+import { fillMemoryFile } from "../../os/files/memory_file.ts";
 import type { Leftovers } from "./leftovers.ts";
 import type { Reactor } from "../../os/loop/reactor.ts";
 import { PlanDescriptors, PlanOutdatedError } from "./plan_descriptors.ts";
 import { receiveReport } from "./launch_report.ts";
 import { ViewCheck } from "./view_check.ts";
+import type { LateStart } from "./waiting_sandbox.ts";
 
 /** A plan is outdated only if a program moves a named path in the millisecond after it was looked at. */
 const MAX_PLANS = 5;
@@ -116,14 +118,26 @@ export class ConfinedLaunch {
 
   /**
    * For a started child: resolves once it runs the command, or has given up. The listener of its filter, if it has one,
-   * is handed over as soon as it is there.
+   * is handed over as soon as it is there. A plan without a command waits for it.
    */
-  async outcome(reactor: Reactor, onListener: (listener: number) => void): Promise<LaunchOutcome> {
-    const { report, info } = this.#descriptors.takeMessages();
+  async outcome(
+    reactor: Reactor,
+    onListener: (listener: number) => void,
+    late: LateStart | null = null,
+  ): Promise<LaunchOutcome> {
+    const { report, info, command } = this.#descriptors.takeMessages();
     const view = this.#view;
     let firstPid: number | null = null;
     let problem: string | null = null;
-    const mayGoOn = (): boolean => {
+    let isHeld = false;
+    const withCommand = async ({ command: given }: LateStart): Promise<boolean> => {
+      const bytes = await given;
+      if (bytes === null || command === null) return false;
+      fillMemoryFile(command, bytes);
+      isHeld = false;
+      return true;
+    };
+    const mayGoOn = (): boolean | Promise<boolean> => {
       try {
         // Reported before the wrapper lets anything inside begin.
         firstPid = info === null ? null : parseFirstProcess(readNow(info));
@@ -131,13 +145,18 @@ export class ConfinedLaunch {
       } catch (error) {
         problem = error instanceof Error ? error.message : String(error);
       }
-      return problem === null;
+      if (problem !== null || late === null) return problem === null;
+      isHeld = true;
+      late.isReady();
+      return withCommand(late).catch(() => false);
     };
     const timeoutMs = SET_UP_TIMEOUT_MS;
     const options = { timeoutMs, mayGoOn: view === null ? null : mayGoOn, onListener };
     const reported = await receiveReport(reactor, report, options);
     this.#descriptors.closePaths();
     if (info !== null) closeDescriptor(info);
+    if (command !== null) closeDescriptor(command);
+    if (isHeld) return { report: notConfined("wait for its command"), firstPid };
     if (problem !== null) {
       return { report: notConfined(`put every mount in its place: ${problem}`), firstPid };
     }

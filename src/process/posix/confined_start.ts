@@ -11,12 +11,14 @@ import type { Reactor } from "../../os/loop/reactor.ts";
 import type { Confinement } from "../backend.ts";
 import { ConfinedLaunch, SandboxSetUpError } from "./confined_launch.ts";
 import { DenialRecorder } from "./denial_recorder.ts";
+import type { ExecAnswerer } from "./exec_answerer.ts";
 import type { Guard } from "./guard.ts";
 import type { PosixProcess } from "./posix_process.ts";
 import { whenSandboxEnds } from "./sandbox_end.ts";
 import { SetUpComplaint } from "./set_up_complaint.ts";
 import { SupervisedCalls, type SupervisedCallsOptions } from "./supervised_calls.ts";
 import type { ProcessTree } from "./tree.ts";
+import { WaitingSandbox } from "./waiting_sandbox.ts";
 
 const EXEC_NUMBERS: readonly (number | undefined)[] = EXEC_CALLS.map((name) => syscallNumber(name, Deno.build.arch));
 
@@ -41,11 +43,24 @@ export class ConfinedStarts {
   readonly #releases = new Set<Promise<void>>();
 
   /** Resolves when the command runs inside its sandbox. */
-  async start(
-    { reactor, tree, guard, start }: ConfinedSurroundings,
-    confinement: Confinement,
+  async start(surroundings: ConfinedSurroundings, confinement: Confinement): Promise<PosixProcess> {
+    const launch = await ConfinedLaunch.prepare(confinement, surroundings.guard?.leftovers);
+    return await this.#carryOut(surroundings, launch, confinement.execAnswerer ?? null);
+  }
+
+  /** For a plan without a command: resolves when the sandbox waits for one. */
+  async standBy(surroundings: ConfinedSurroundings, confinement: Confinement): Promise<WaitingSandbox> {
+    const launch = await ConfinedLaunch.prepare(confinement, surroundings.guard?.leftovers);
+    const waiting = new WaitingSandbox(launch.policy);
+    await waiting.begins(this.#carryOut(surroundings, launch, waiting));
+    return waiting;
+  }
+
+  async #carryOut(
+    { reactor, tree, start }: ConfinedSurroundings,
+    launch: ConfinedLaunch,
+    decider: ExecAnswerer | WaitingSandbox | null,
   ): Promise<PosixProcess> {
-    const launch = await ConfinedLaunch.prepare(confinement, guard?.leftovers);
     let process: PosixProcess;
     try {
       process = await start(launch);
@@ -54,13 +69,14 @@ export class ConfinedStarts {
       throw error;
     }
     const recorder = new DenialRecorder();
-    const { execAnswerer } = confinement;
+    const late = decider instanceof WaitingSandbox ? decider : null;
+    const execAnswerer = (): ExecAnswerer | null => decider instanceof WaitingSandbox ? decider.answerer : decider;
     let calls: SupervisedCalls | null = null;
-    execAnswerer?.begins(launch.policy);
+    execAnswerer()?.begins(launch.policy);
     const { report, firstPid } = await launch.outcome(reactor, (listener) => {
-      const answererOf = (number: number) => EXEC_NUMBERS.includes(number) ? execAnswerer ?? null : recorder;
-      calls = this.#supervise(reactor, listener, { answererOf, ended: () => execAnswerer?.ended?.() });
-    });
+      const answererOf = (number: number) => EXEC_NUMBERS.includes(number) ? execAnswerer() : recorder;
+      calls = this.#supervise(reactor, listener, { answererOf, ended: () => execAnswerer()?.ended?.() });
+    }, late);
     if (report.type === "executed") {
       if (calls !== null && launch.policy?.network !== "enabled") process.reportDenials(recorder);
       if (launch.isWrapped) {

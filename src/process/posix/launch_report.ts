@@ -12,8 +12,11 @@ const MAX_REPORT_BYTES = 64;
 
 export interface ReportOptions {
   readonly timeoutMs: number;
-  /** Asked when a waiting stub is ready: whether it may go on. Otherwise its report ends here. */
-  readonly mayGoOn: (() => boolean) | null;
+  /**
+   * Asked when a waiting stub is ready: whether it may go on, now or later; nothing is late until then. Otherwise its
+   * report ends here.
+   */
+  readonly mayGoOn: (() => boolean | Promise<boolean>) | null;
   /** Takes over the listener the moment it arrives: the execution that ends the report may be asked about, too. */
   readonly onListener: (listener: number) => void;
 }
@@ -29,6 +32,13 @@ export async function receiveReport(
   let isAwaited = mayGoOn !== null;
   const { promise, resolve } = Promise.withResolvers<"ended" | "late">();
   const into = allocate(MAX_REPORT_BYTES);
+  let isOver = false;
+  const goOn = (mayGoOn: boolean): void => {
+    if (mayGoOn && sendByte(socket)) return;
+    // It is not ready any more: it may not go on, or is gone.
+    bytes.length = 0;
+    resolve("ended");
+  };
   const registration = reactor.register(socket, (events) => {
     const { count, descriptor } = receiveMessage(socket, into);
     if (descriptor !== null && hasListener) closeDescriptor(descriptor);
@@ -39,13 +49,23 @@ export async function receiveReport(
     if (count > 0 && bytes.length < MAX_REPORT_BYTES) bytes.push(...into.subarray(0, count));
     if (isAwaited && bytes[0] === READY) {
       isAwaited = false;
-      if (!mayGoOn!() || !sendByte(socket)) resolve("ended");
+      const answer = mayGoOn!();
+      if (typeof answer === "boolean") goOn(answer);
+      else {
+        clearTimeout(timer);
+        void answer.then((mayGoOn) => {
+          if (isOver) return;
+          timer = setTimeout(() => resolve("late"), timeoutMs);
+          goOn(mayGoOn);
+        });
+      }
     }
     if (count === 0 || (count < 0 && (events & (EPOLLHUP | EPOLLERR)) !== 0)) resolve("ended");
   });
-  const timer = setTimeout(() => resolve("late"), timeoutMs);
+  let timer = setTimeout(() => resolve("late"), timeoutMs);
   registration.arm(EPOLLIN);
   const outcome = await promise;
+  isOver = true;
   clearTimeout(timer);
   registration.disarm();
   closeDescriptor(socket);

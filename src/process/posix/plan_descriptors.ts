@@ -14,7 +14,7 @@ import { ELOOP, ENOENT, ENOTDIR } from "../../os/errno.ts";
 import { O_PATH, openWithoutLinks } from "../../os/files/file_calls.ts";
 import { addPathRule, createRuleset } from "../../os/children/landlock.ts";
 import { lastErrno, libc } from "../../os/libc.ts";
-import { openMemoryFile } from "../../os/files/memory_file.ts";
+import { openMemoryFile, openMemoryPair } from "../../os/files/memory_file.ts";
 import { openSocketPair } from "../../os/loop/socket_message.ts";
 
 const F_DUPFD_CLOEXEC = 1030;
@@ -38,7 +38,7 @@ export class PlanOutdatedError extends Error {
 export class PlanDescriptors {
   /** For the child's descriptors 3, 4, 5 and so on. */
   readonly sources: readonly number[];
-  readonly #messages = new Map<"report" | "info", number>();
+  readonly #messages = new Map<"report" | "info" | "command", number>();
   /** Kept until the end, so that no other file can get the identity of one that was opened. */
   readonly #paths: number[] = [];
 
@@ -63,13 +63,17 @@ export class PlanDescriptors {
     }
   }
 
-  /** Our ends of what the child will write to: a socket and a pipe. The caller takes them over. */
-  takeMessages(): { report: number; info: number | null } {
+  /**
+   * Our ends of what the child will write to, a socket and a pipe, and of what its command comes in. The caller takes
+   * them over.
+   */
+  takeMessages(): { report: number; info: number | null; command: number | null } {
     const report = this.#messages.get("report");
     const info = this.#messages.get("info") ?? null;
+    const command = this.#messages.get("command") ?? null;
     if (report === undefined) throw new Error("a launch plan has no report");
     this.#messages.clear();
-    return { report, info };
+    return { report, info, command };
   }
 
   /**
@@ -104,6 +108,11 @@ export class PlanDescriptors {
         const { ours, theirs } = openSocketPair();
         this.#messages.set(planned.type, ours);
         return theirs;
+      }
+      case "command": {
+        const { readable, writable } = openMemoryPair();
+        this.#messages.set(planned.type, writable);
+        return readable;
       }
       case "info": {
         const { readEnd, writeEnd } = openPipe();

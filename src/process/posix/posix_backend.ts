@@ -41,11 +41,12 @@ import {
   type SpawnedProcess,
   type SpawnRequest,
 } from "../backend.ts";
-import type { ConfinedStarts, Starter } from "./confined_start.ts";
+import type { ConfinedStarts, ConfinedSurroundings, Starter } from "./confined_start.ts";
 import { PosixProcess } from "./posix_process.ts";
 import { StartQueue } from "./start_queue.ts";
 import { ProcessTree } from "./tree.ts";
 import { treeUsages } from "./tree_usage.ts";
+import type { WaitingSandbox } from "./waiting_sandbox.ts";
 
 export interface PosixBackendOptions {
   readonly logger?: Logger;
@@ -104,7 +105,12 @@ export class PosixBackend implements ProcessBackend {
     const { confinement } = request;
     return confinement === undefined
       ? await this.#start(request.io, { spawn: (stdio) => spawnProgram(request, stdio) })
-      : await this.#startConfined(request.io, confinement);
+      : await this.#confine(request.io, (confined, surroundings) => confined.start(surroundings, confinement));
+  }
+
+  /** A sandbox that waits for its command, which will have this input and output. For a plan without a command. */
+  async standBy(io: ProcessIo, confinement: Confinement): Promise<WaitingSandbox> {
+    return await this.#confine(io, (confined, surroundings) => confined.standBy(surroundings, confinement));
   }
 
   /** A child that works with descriptors of somebody else: its input and output are not ours. Reaped when it ends. */
@@ -222,12 +228,15 @@ export class PosixBackend implements ProcessBackend {
     return process;
   }
 
-  async #startConfined(io: ProcessIo, confinement: Confinement): Promise<PosixProcess> {
+  async #confine<Value>(
+    io: ProcessIo,
+    work: (confined: ConfinedStarts, surroundings: ConfinedSurroundings) => Promise<Value>,
+  ): Promise<Value> {
     const confined = await this.#confinedStarts();
     // First of all: what the sandbox puts on the disk must be removed even if we are killed in the next moment.
     const { reactor, tree, guard } = await this.#inTurn((machinery) => machinery);
     const start = (starter: Starter) => this.#start(io, starter);
-    return await confined.start({ reactor, tree, guard, start }, confinement);
+    return await work(confined, { reactor, tree, guard, start });
   }
 
   #confinedStarts(): Promise<ConfinedStarts> {

@@ -1,0 +1,110 @@
+/** One shell whose programs are decided, from its start until everything that it started is gone. */
+
+import type { ExitStatus, SpawnedProcess } from "../process/backend.ts";
+import type { PosixBackend } from "../process/posix/posix_backend.ts";
+import { exitCodeOf, signalText } from "../process/signals.ts";
+import type { WatchedShell, WatchedShellCounters } from "./watched_shell.ts";
+
+/** Who answers for the programs of one shell. */
+export interface ShellGuard {
+  readonly counters: WatchedShellCounters;
+  endEscalated(): Promise<void>;
+  /** The shell and everything inside is gone. */
+  close?(): Promise<void>;
+}
+
+export class KernelWatchedShell implements WatchedShell {
+  readonly exited: WatchedShell["exited"];
+  readonly closed: Promise<void>;
+  readonly #watch: ShellGuard;
+  readonly #backend: PosixBackend;
+  readonly #onClosed: () => void;
+  readonly #exit = Promise.withResolvers<{ readonly exitCode: number; readonly signal: string | null }>();
+  readonly #close = Promise.withResolvers<void>();
+  /** It has a process namespace to itself: the kernel ends what the shell leaves behind. */
+  isAlone = false;
+  #hasExited = false;
+  #hasClosed = false;
+  #process: SpawnedProcess | null = null;
+  #ending: Promise<void> | null = null;
+
+  constructor(watch: ShellGuard, backend: PosixBackend, onClosed: () => void) {
+    this.#watch = watch;
+    this.#backend = backend;
+    this.#onClosed = onClosed;
+    this.exited = this.#exit.promise;
+    this.closed = this.#close.promise;
+  }
+
+  begin(process: SpawnedProcess): void {
+    this.#process = process;
+  }
+
+  hasExited(status: ExitStatus): void {
+    const signal = status.type === "signaled" ? signalText(status.signal) : null;
+    this.#hasExited = true;
+    this.#exit.resolve({ exitCode: exitCodeOf(status), signal });
+    void this.#disposeAtEnd();
+  }
+
+  hasClosed(): void {
+    this.#hasClosed = true;
+    this.#close.resolve();
+  }
+
+  get pid(): number {
+    return this.#running.pid;
+  }
+
+  get counters(): WatchedShellCounters {
+    return { ...this.#watch.counters };
+  }
+
+  async write(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    await this.#running.write(bytes);
+  }
+
+  closeStdin(): void {
+    this.#running.closeInput();
+  }
+
+  pauseOutput(): void {
+    this.#running.pauseOutput();
+  }
+
+  resumeOutput(): void {
+    this.#running.resumeOutput();
+  }
+
+  stopReading(): void {
+    this.#running.stopReading();
+  }
+
+  terminate(): Promise<void> {
+    return this.#ending ??= this.#end();
+  }
+
+  get #running(): SpawnedProcess {
+    if (this.#process === null) throw new Error("a shell was used before it was started");
+    return this.#process;
+  }
+
+  async #end(): Promise<void> {
+    const process = this.#running;
+    // Nothing inside is left to be looked for, which would take longer than the command.
+    if (this.isAlone && this.#hasExited && this.#hasClosed) return await this.#watch.endEscalated();
+    await Promise.all([this.#backend.endTrees([process], { graceMs: 0 }), this.#watch.endEscalated()]);
+    // A call that was being decided may have been let out meanwhile.
+    await this.#watch.endEscalated();
+    await this.exited;
+    process.stopReading();
+    await this.closed;
+  }
+
+  async #disposeAtEnd(): Promise<void> {
+    await this.closed;
+    this.#onClosed();
+    this.#process?.dispose();
+    await this.#watch.close?.();
+  }
+}

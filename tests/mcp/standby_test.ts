@@ -1,0 +1,130 @@
+/** Sandboxes that wait for their command: what runs in one finds exactly what it would find in one that is made now. */
+
+import assert from "node:assert/strict";
+import { listProcesses } from "../../src/os/children/procfs.ts";
+import { isAlive, type WatchedScene, watchTest } from "../support/watched_scene.ts";
+
+const READ_ONLY = { sandbox: "read /" } as const;
+
+/** Everything a program can find out about where it runs. Numbers that differ from start to start are left out. */
+const LOOK_AROUND = [
+  'pwd; printf \'%s\\n\' "$0" "$-" "$#" "$$" "$PPID" "$BASH_EXECUTION_STRING" | sed \'s/^.*LOOK.*$//\'',
+  "env | sort",
+  "umask; ulimit -a | grep -v 'file locks'; id; ls -l /proc/self/fd | sed 's/.* \\([0-9]* -> [a-z/]*\\).*/\\1/'",
+  "grep -v -e ctxt_switches -e '^Vm' -e '^Rss' -e Cpus -e Mems -e '^x86' /proc/self/status | grep -v '^\\(Pid\\|Tgid\\|Ngid\\):'",
+  "cut -d' ' -f4- /proc/self/mountinfo | sed 's/ \\(shared\\|master\\):[0-9]*//g'",
+  "cat /proc/[0-9]*/comm; ls -a / /dev /dev/shm /sys/class/net; cat /proc/net/dev | wc -l",
+  "for f in 3 4 5 6 7 8 9; do test -e /proc/self/fd/$f && echo open $f; done",
+  "tr '\\0' '\\n' < /proc/$$/environ | sort; kill -l > /dev/null; trap -p; cat /proc/$$/wchan",
+].join("\n");
+
+/** Processes of ours that wait in a sandbox. Each is a wrapper that leads a session. */
+function wrappers(): number[] {
+  return listProcesses().filter(({ ppid, pid, sid }) => ppid === Deno.pid && sid === pid)
+    .map(({ pid }) => pid).filter((pid) => comm(pid) === "bwrap" && isAlive(pid));
+}
+
+function comm(pid: number): string {
+  try {
+    return Deno.readTextFileSync(`/proc/${pid}/comm`).trim();
+  } catch {
+    return "";
+  }
+}
+
+/** Runs a first command, and resolves when sandboxes wait for the next. */
+async function warmUp(scene: WatchedScene): Promise<number[]> {
+  await scene.run(":", READ_ONLY);
+  const stubs = () => listProcesses().filter(({ pid }) => comm(pid) === ".launch").map(({ sid }) => sid);
+  while (wrappers().filter((pid) => stubs().includes(pid)).length < 3) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  return wrappers();
+}
+
+watchTest("a command in a sandbox that waited finds what one finds in a new one", async (scene) => {
+  const anew = await scene.run(LOOK_AROUND, READ_ONLY);
+  const waited = await warmUp(scene);
+  const running = await scene.start(LOOK_AROUND, READ_ONLY);
+  assert.ok(waited.includes(running.shell.pid), "it did not run in one that waited");
+  const again = await running.outcome();
+  assert.equal(again.stdout, anew.stdout);
+  assert.equal(again.stderr, anew.stderr);
+  assert.equal(again.exitCode, anew.exitCode);
+  assert.match(anew.stdout, new RegExp(`^PWD=${scene.ws}$`, "m"));
+});
+
+watchTest("each is used once: nothing of a command is left for the next", async (scene) => {
+  await warmUp(scene);
+  const pids = new Set<number>();
+  for (let round = 0; round < 8; round++) {
+    const running = await scene.start("ls /dev/shm; echo > /dev/shm/left; (sleep 1000 > /dev/null 2>&1 &)", READ_ONLY);
+    const { stdout, exitCode } = await running.outcome();
+    assert.equal(`${stdout}${exitCode}`, "0");
+    assert.ok(!pids.has(running.shell.pid));
+    pids.add(running.shell.pid);
+  }
+});
+
+watchTest("its programs are decided, and refused network calls known, as in any other", async (scene) => {
+  const waited = await warmUp(scene);
+  const rules = { id: { kind: "deny", reason: "no" } } as const;
+  const running = await scene.start("id; sh -c id; touch new; exec 3<>/dev/tcp/127.0.0.1/1; cd / && exec pwd", {
+    ...READ_ONLY,
+    rules,
+  });
+  assert.ok(waited.includes(running.shell.pid));
+  const { stdout, stderr, calls } = await running.outcome();
+  assert.equal(stdout, "/\n");
+  assert.match(stderr, /^Execution denied: no\nExecution denied: no\n.*Read-only file system\n[^]*not permitted/);
+  assert.deepEqual(calls.map(({ isShell }) => isShell), [true, true, false, true, true]);
+});
+
+watchTest("what depends on the disk is never made beforehand", async (scene) => {
+  const { service } = scene.host;
+  const program = { argv: ["/bin/bash", "-c", ":"], arg0: null, cwd: "/", env: {} };
+  const command = { ...program, enforceManagedNetwork: false, asksBeforeExec: true };
+  assert.notEqual(await service.standBy(scene.host.sandbox("read /"), command), null);
+  for (const rules of ["read /, write ws", "read /, deny out", "read /, deny none", "read /usr", "write /"]) {
+    assert.ok(await service.standBy(scene.host.sandbox(rules), command) === null, rules);
+  }
+});
+
+watchTest("another sandbox gives up those that waited; so does the end", async (scene) => {
+  const waited = await warmUp(scene);
+  const { permissions, ...rest } = scene.host.sandbox("read /");
+  assert.equal(permissions.type, "managed");
+  const online = { ...rest, permissions: { ...permissions, network: "enabled" } } as typeof rest & {
+    permissions: typeof permissions;
+  };
+  const shell = await scene.shells.start({
+    ...{ shell: "/bin/bash", command: ":", login: false, cwd: "/", env: {}, sandbox: online },
+    ...{ intercept: "all", escalate: "shell", strictExec: false, onOutput() {} },
+    decide: () => Promise.resolve({ kind: "run" }),
+  });
+  assert.ok(!waited.includes(shell.pid));
+  await shell.closed;
+  while (waited.some(isAlive)) await new Promise((resolve) => setTimeout(resolve, 5));
+  await scene.shells.close();
+  assert.deepEqual(wrappers(), []);
+});
+
+watchTest("one that was killed while it waited is not missed", async (scene) => {
+  const waited = await warmUp(scene);
+  for (const pid of waited) Deno.kill(pid, "SIGKILL");
+  // What they confined ends a moment later.
+  const isLeft = () => listProcesses().some(({ pid, sid }) => waited.includes(sid) && isAlive(pid));
+  while (isLeft()) await new Promise((resolve) => setTimeout(resolve, 5));
+  for (let round = 0; round < 5; round++) {
+    assert.equal((await scene.run("echo here", READ_ONLY)).stdout, "here\n");
+  }
+});
+
+watchTest("what cannot be started is refused in the same words", async (scene) => {
+  const first = await scene.run(":", { ...READ_ONLY, cwd: `${scene.ws}/none` }).catch(String);
+  await warmUp(scene);
+  assert.equal(await scene.run(":", { ...READ_ONLY, cwd: `${scene.ws}/none` }).catch(String), first);
+  const missing = await scene.run(":", { ...READ_ONLY, shell: "/no/shell" }).catch(String);
+  assert.match(String(missing), /No such file or directory/);
+  assert.equal((await scene.run("echo here", READ_ONLY)).stdout, "here\n");
+});
