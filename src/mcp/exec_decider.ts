@@ -31,6 +31,8 @@ export interface DeciderOptions {
   readonly rules: () => RuleSet;
   /** Rules are compared with the whole path of a program, and never with its name. */
   readonly preservesPaths: boolean;
+  /** Paths of the programs that get all descriptors of their callers. */
+  readonly descriptorPrograms: ReadonlySet<string>;
   readonly escalate: "shell" | "all";
   readonly home: string | null;
   readonly audit: AuditSink;
@@ -80,7 +82,8 @@ export class ExecDecider {
       return { kind: "deny", reason: decided.reason };
     }
     if (decided.outcome === "run") return { kind: "run" };
-    return { kind: "escalate", pathIsNamed: isNamed(call.file, verdict, rules) };
+    const more = this.#options.descriptorPrograms.has(call.file) ? { passFds: true } : {};
+    return { kind: "escalate", pathIsNamed: isNamed(call.file, verdict, rules), ...more };
   }
 
   #judge(call: ExecCall, rules: RuleSet): Verdict {

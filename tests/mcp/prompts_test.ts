@@ -63,6 +63,23 @@ Deno.test("what the shell did not start itself runs inside where a rule allows i
   }
 });
 
+Deno.test("descriptors are passed on to programs that are named for it by their path, and only outside", async () => {
+  const scene = new Scene({ rules: RULES, descriptorPrograms: ["/usr/bin/git", "/usr/bin/no", "/usr/bin/other"] });
+  const { peer } = await scene.client();
+  const started = scene.shells.next();
+  void peer.call("shell", ARGS);
+  const shell = await started;
+  const passed = async (name: string, file: string) => {
+    const verdict = await shell.exec([name], { file });
+    return verdict.kind === "escalate" ? verdict.passFds : verdict.kind;
+  };
+  assert.equal(await passed("git", "/usr/bin/git"), true);
+  assert.equal(await passed("git", "/work/git"), undefined);
+  assert.equal(await passed("no", "/usr/bin/no"), "deny");
+  assert.equal(await passed("other", "/usr/bin/other"), "run");
+  shell.exit(0);
+});
+
 Deno.test("with preserved paths a rule for a name is no rule for a path", async () => {
   const scene = new Scene({ rules: RULES, preservesPaths: true });
   const { peer } = await scene.client();

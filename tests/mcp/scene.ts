@@ -19,6 +19,7 @@ export interface SceneOptions {
   readonly rules?: string;
   readonly hasHandles?: boolean;
   readonly preservesPaths?: boolean;
+  readonly descriptorPrograms?: readonly string[];
   readonly escalate?: "shell" | "all";
   readonly sandbox?: "read-only" | "workspace-write";
   readonly env?: Record<string, string>;
@@ -37,7 +38,10 @@ export class Scene {
     const { clock } = this;
     const audit = { write: (record: AuditRecord | EscalationRecord) => void this.audit.push(record) };
     const rules = loadRules([{ path: "/rules/a.rules", text: options.rules ?? "" }], HOME);
-    const decider = new ExecDecider({ rules: () => rules, preservesPaths, escalate, home: HOME.home, audit, clock });
+    const descriptorPrograms = new Set(options.descriptorPrograms);
+    const decider = new ExecDecider({
+      ...{ rules: () => rules, preservesPaths, descriptorPrograms, escalate, home: HOME.home, audit, clock },
+    });
     const starter: StarterOptions = {
       ...{ shells: this.shells, decider, audit, clock, sandbox, escalate },
       ...{ cwd: "/work", guardedPaths: ["/rules"], env: options.env ?? { PATH: "/usr/bin" }, patchedBash: null },

@@ -79,6 +79,7 @@ function protocolServers(
   const decider = new ExecDecider({
     rules: () => keeper.current,
     preservesPaths: options.preservesPaths,
+    descriptorPrograms: new Set(options.descriptorPrograms),
     escalate,
     home: programsHere().home,
     audit,

@@ -59,6 +59,17 @@ export const MCP_FLAGS = {
       "Whose programs may leave the sandbox where a rule allows them: only those that the shell itself starts, or " +
       "also those that make, npm or a script start.",
   },
+  "escalate-fds": {
+    section: "Decisions",
+    kind: "list",
+    placeholder: "PATH",
+    default: [],
+    whenAbsent: "none",
+    hasVariable: false,
+    help:
+      "A program that gets all open descriptors of its caller when a rule lets it leave the sandbox, by its whole " +
+      "path. Others get standard input, output and error alone. May be given several times.",
+  },
   "strict-exec": {
     section: "Decisions",
     kind: "switch",

@@ -1,5 +1,6 @@
 /** argv and environment -> what `mcp` is to do, checked as a whole. Reads secrets through the function passed in. */
 
+import { resolve } from "node:path/posix";
 import type { LogFormat, LogLevel } from "../../log.ts";
 import type { PatchedBash } from "../../mcp/watched_shell.ts";
 import type { AuthConfig } from "../../transport/auth.ts";
@@ -28,6 +29,8 @@ export interface McpOptions {
   readonly preservesPaths: boolean;
   readonly intercept: "all" | "shell";
   readonly escalate: "shell" | "all";
+  /** Absolute paths. */
+  readonly descriptorPrograms: readonly string[];
   readonly strictExec: boolean;
   readonly auditFile: string | null;
   readonly sandbox: "read-only" | "workspace-write";
@@ -56,6 +59,7 @@ export async function parseMcp(
     preservesPaths: values["preserve-program-paths"],
     intercept: values.intercept,
     escalate: values.escalate,
+    descriptorPrograms: values["escalate-fds"].map(descriptorProgram),
     strictExec: values["strict-exec"],
     auditFile: values.audit,
     sandbox: values.sandbox,
@@ -64,6 +68,12 @@ export async function parseMcp(
     patchedBash: patchedBash(values, env),
     log: { format: values.log, level: values["log-level"] },
   };
+}
+
+/** By its name alone it could be a program that somebody inside has made. */
+function descriptorProgram(path: string): string {
+  if (path.startsWith("/") && resolve(path) === path) return path;
+  throw refusal(`--escalate-fds ${quoted(path)} is not accepted: name the program by its whole path, without . and ..`);
 }
 
 /** The reference's: `--bash`, else `CODEX_BASH_PATH`. Ours needs neither. */

@@ -32,6 +32,7 @@ Deno.test("without flags: standard streams, one tool, read-only, everything deci
     preservesPaths: false,
     intercept: "all",
     escalate: "shell",
+    descriptorPrograms: [],
     strictExec: false,
     auditFile: null,
     sandbox: "read-only",
@@ -52,6 +53,16 @@ Deno.test("the reference's command line: --bash, CODEX_BASH_PATH, --execve, --pr
   assert.match((await refused("--execve /w"))[1], /--execve needs --bash PATH/);
   assert.equal((await refused("--nonsense"))[0], 2);
   assert.equal((await refused("word"))[0], 2);
+});
+
+Deno.test("--escalate-fds takes whole paths alone", async () => {
+  const { descriptorPrograms } = await options("--escalate-fds /usr/bin/gpg --escalate-fds /opt/tool");
+  assert.deepEqual(descriptorPrograms, ["/usr/bin/gpg", "/opt/tool"]);
+  for (const path of ["gpg", "./gpg", "/usr/../bin/gpg"]) {
+    const [code, message] = await refused(`--escalate-fds ${path}`);
+    assert.equal(code, 1);
+    assert.match(message, /by its whole path/);
+  }
 });
 
 Deno.test("--listen takes an address in the forms that people write, and the login of the websocket server", async () => {
