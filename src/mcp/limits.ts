@@ -42,6 +42,9 @@ export const FINISHED_COMMAND_MS = 600_000;
 /** Sandboxes that wait for the next command: agents run a few commands at once. Each is three processes, 2 MB or so. */
 export const MAX_STANDBYS = 3;
 
+/** After a command, before the next sandboxes are made: a command that follows at once does not share the processor. */
+export const STANDBY_REST_MS = 5;
+
 /** How long they wait after the latest command: an agent has thought for as long, or has gone to sleep. */
 export const STANDBY_IDLE_MS = 60_000;
 

@@ -88,7 +88,7 @@ export class KernelWatchedShells implements WatchedShells {
       service.planCommand(request);
     const confinement = { ...confined, execAnswerer: watch };
     const anew = await this.#run(options, watch, { ...program, confinement });
-    if (standby !== null) this.#standbys.replenish(standby, ioOf(options));
+    if (standby !== null) void anew.closed.then(() => this.#standbys.replenish(standby, ioOf(options)));
     return anew;
   }
 
@@ -101,16 +101,16 @@ export class KernelWatchedShells implements WatchedShells {
     const io = ioOf(options);
     const waiting = await this.#standbys.take(standby, io);
     if (waiting === null) return null;
+    const shell = new KernelWatchedShell(watch, this.#options.backend, () => this.#shells.delete(shell));
+    shell.isAlone = true;
     try {
-      const shell = new KernelWatchedShell(watch, this.#options.backend, () => this.#shells.delete(shell));
-      shell.isAlone = true;
-      return await this.#begin(options, shell, await waiting.run(standby.command, watch));
+      const started = await this.#begin(options, shell, await waiting.run(standby.command, watch));
+      void started.closed.then(() => this.#standbys.replenish(standby, io));
+      return started;
     } catch (error) {
       // It was lost before the command began; another sandbox may do better.
       if (error instanceof SandboxSetUpError && error.report.type === "notConfined") return null;
       throw error;
-    } finally {
-      this.#standbys.replenish(standby, io);
     }
   }
 
