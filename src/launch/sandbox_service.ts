@@ -145,7 +145,7 @@ export class SandboxService {
     const mounts = this.#mountTable.entries;
     const policy = await this.#resolve({ files, network });
     if (mounts === null || dependsOnDisk(policy) || command.inherited !== undefined) return null;
-    const enforcement = await this.#choose(policy);
+    const enforcement = await this.#choose(policy, "command");
     const late = lateCommand(visibleCommand(wantedCommand(command), policy, this.#tree));
     if (enforcement.type !== "bubblewrap" || late === null) return null;
     const plan = planBubblewrap(null, policy, {
