@@ -115,6 +115,24 @@ Deno.test("readInbound() reads output the short way and the long way alike", () 
   assert.deepEqual(readInbound(escaped), expected);
 });
 
+Deno.test("readInbound() reads content of files the short way and the long way alike", () => {
+  const content = "aGk/".repeat(2000);
+  const results = [`{"chunk":"${content}","eof":false}`, `{"dataBase64":"${content}"}`, `{"chunk":"","eof":true}`];
+  for (const result of results) {
+    const expected = { type: "result", id: 7, result: JSON.parse(result) };
+    assert.deepEqual(readInbound(`{"id":7,"result":${result}}`), expected);
+    assert.deepEqual(readInbound(`{"result":${result},"id":7}`), expected);
+    // Some escape slashes.
+    assert.deepEqual(readInbound(`{"id":7,"result":${result.replaceAll("/", "\\/")}}`), expected);
+  }
+  const twice = `{"id":7,"result":{"chunk":"${content}","chunk":"last"}}`;
+  assert.equal(readInbound(twice).type, "result");
+  for (const cut of [1, 3, 100]) {
+    const whole = `{"id":7,"result":{"chunk":"${content}","eof":false}}`;
+    assert.throws(() => readInbound(whole.slice(0, -cut)), ProtocolError);
+  }
+});
+
 Deno.test("readInbound() refuses what is not a message", () => {
   const bad = ["", "x", "[]", "{}", '{"id":"text","result":1}', '{"id":1}', '{"id":1,"error":{"code":"x"}}'];
   for (const text of bad) assert.throws(() => readInbound(text), ProtocolError, text);
