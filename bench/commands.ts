@@ -4,8 +4,9 @@
  *
  *   deno run --allow-all bench/commands.ts [ROUNDS] [DIRECTORY]
  *
- * Needs `dist/exec-server` (or EXEC_SERVER_BINARY), OpenSSH's client and server, and room in DIRECTORY
- * (/run unless given): a filesystem in memory, so that copies are compared and not disks. Rivals take turns within each round; the table has medians.
+ * Needs `dist/exec-server` (or EXEC_SERVER_BINARY), OpenSSH's client and server, python3 for a terminal, and room in
+ * DIRECTORY (/dev/shm unless given): a filesystem in memory, so that copies are compared and not disks. Rivals take turns
+ * within each round; the table has medians.
  */
 
 const ROOT = new URL("..", import.meta.url).pathname;
@@ -109,6 +110,37 @@ async function startServer(socket: string): Promise<Deno.ChildProcess> {
   return child;
 }
 
+/** Types at a command on a terminal of its own, one key after the other, and prints the median until it is echoed. */
+const TYPIST = `
+import os, pty, statistics, sys, time
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[1], sys.argv[1:])
+seen = b""
+while b"ready" not in seen:
+    seen += os.read(terminal, 65536)
+os.read(terminal, 65536) if not seen.endswith(b"\\n") else None
+times = []
+for n in range(1200):
+    begun = time.perf_counter()
+    os.write(terminal, b"x")
+    os.read(terminal, 1)
+    times.append((time.perf_counter() - begun) * 1000)
+os.write(terminal, b"\\n")
+os.close(terminal)
+os.waitpid(pid, 0)
+print(statistics.median(times[200:]))
+`;
+
+async function echoed(program: string, args: readonly string[]): Promise<Ended> {
+  const { code, stdout, stderr } = await new Deno.Command("python3", {
+    args: ["-c", TYPIST, program, ...args],
+    stdin: "null",
+  }).output();
+  if (code !== 0) throw new Error(`cannot type at ${program}: ${new TextDecoder().decode(stderr)}`);
+  return { code, ms: Number(new TextDecoder().decode(stdout)) };
+}
+
 async function compileHello(directory: string): Promise<string> {
   await Deno.writeTextFile(`${directory}/hello.ts`, 'console.log("hello");\n');
   const { tasks } = JSON.parse(await Deno.readTextFile(`${ROOT}deno.json`));
@@ -131,7 +163,7 @@ async function plant(directory: string): Promise<void> {
 }
 
 if (import.meta.main) {
-  const directory = await Deno.makeTempDir({ dir: Deno.args[1] ?? "/run", prefix: "exec-server-bench-" });
+  const directory = await Deno.makeTempDir({ dir: Deno.args[1] ?? "/dev/shm", prefix: "exec-server-bench-" });
   try {
     await run(directory);
   } finally {
@@ -160,6 +192,12 @@ async function run(directory: string): Promise<void> {
       master: () => timed("ssh", [...master, host, "true"]),
       ssh: () => timed("ssh", [...words, host, "true"]),
     });
+    // The far terminal's own echo is switched off: what answers is a program.
+    const echoing = "stty raw -echo; echo ready; exec cat";
+    const echo = await compare({
+      ours: () => echoed(PROGRAM, ["exec", "-t", ...where, "--", "sh", "-c", echoing]),
+      ssh: () => echoed("ssh", [...words, "-tt", host, echoing]),
+    });
     const out = (name: string, round: number) => `${directory}/${name}-${round}`;
     const fresh = async (path: string, copy: () => Promise<Ended>) => {
       const ended = await copy();
@@ -182,8 +220,9 @@ async function run(directory: string): Promise<void> {
     const large = await copies("large");
     const small = await copies("small");
 
+    const ms = (value: number) => `${value.toFixed(value < 10 ? 2 : 0)} ms`;
     const row = (label: string, ours: number, theirs: number, rival: string) =>
-      `| ${label} | ${ours.toFixed(0)} ms | ${rival} ${theirs.toFixed(0)} ms | ${(theirs / ours).toFixed(2)} |`;
+      `| ${label} | ${ms(ours)} | ${rival} ${ms(theirs)} | ${(theirs / ours).toFixed(2)} |`;
     console.log(
       `${ROUNDS} rounds, medians, ${SMALL_FILES} small files, one of ${LARGE_BYTES / 1024 ** 2} MiB\n`,
     );
@@ -193,6 +232,7 @@ async function run(directory: string): Promise<void> {
     );
     console.log(row("`exec -- true`", exec.get("ours")!, exec.get("master")!, "`ssh`, ControlMaster"));
     console.log(row("`exec -- true`", exec.get("ours")!, exec.get("ssh")!, "`ssh`"));
+    console.log(row("echo of a key through `exec -t`, p50", echo.get("ours")!, echo.get("ssh")!, "`ssh -tt`"));
     console.log(row("`cp` of a large file, there", large.to.get("ours")!, large.to.get("scp")!, "`scp`"));
     console.log(row("`cp` of a large file, back", large.from.get("ours")!, large.from.get("scp")!, "`scp`"));
     console.log(row("`cp` of small files, there", small.to.get("ours")!, small.to.get("scp")!, "`scp`"));
