@@ -69,6 +69,7 @@ Deno.test("for agents: portions, texts and ports", async (t) => {
     await box.waitForPort(port, { timeout: "1m" });
     listener.close();
     await assert.rejects(box.waitForPort(port, { timeout: 50 }), TimedOutError);
+    await assert.rejects(box.waitForPort(port, { signal: AbortSignal.abort() }), AbortedError);
     await assert.rejects(box.waitForPort(0), TypeError);
   });
 });

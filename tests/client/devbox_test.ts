@@ -251,6 +251,12 @@ Deno.test("who is not let in learns why", async (t) => {
     }
   });
 
+  await t.step("a token that never comes is waited for as long as an attempt may take", async () => {
+    const token = () => new Promise<string>(() => {});
+    await assert.rejects(connect(server.url, { token, attemptTimeout: 50 }), ConnectionRefusedError);
+    await assert.rejects(connect(server.url, { token, signal: AbortSignal.timeout(50) }), AbortedError);
+  });
+
   await t.step("what is not an address", async () => {
     await assert.rejects(connect("nonsense"), ConnectionRefusedError);
     await assert.rejects(connect("ftp://x"), /must be ws:, wss: or unix:/);

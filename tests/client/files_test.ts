@@ -1,7 +1,7 @@
 /** What users do with the files of a box, against a real server. */
 
 import assert from "node:assert/strict";
-import { connect, ServerError } from "../../src/client/mod.ts";
+import { AbortedError, connect, ServerError } from "../../src/client/mod.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { TestServer } from "../support/test_server.ts";
 
@@ -90,6 +90,10 @@ Deno.test("box.fs", async (t) => {
       assert.equal(await box.fs.exists(at("sent/node_modules")), false);
       await assert.rejects(box.fs.upload(local, at("sent")), ServerError);
       await box.fs.upload(local, at("sent"), { ignore, overwrite: true });
+      const abort = new AbortController();
+      const aborted = box.fs.upload(local, at("half"), { signal: abort.signal, onProgress: () => abort.abort() });
+      await assert.rejects(aborted, AbortedError);
+      assert.equal(await box.fs.exists(at("half")), false);
       const back = await box.fs.download(at("sent"), at("back"));
       assert.deepEqual([back.files, back.bytes], [3, 3_000_002]);
       assert.equal(await Deno.readTextFile(at("back/src/deep/a.ts")), "a");

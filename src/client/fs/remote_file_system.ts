@@ -12,7 +12,7 @@ import { type NativePath, parsePath, toFileUri } from "../../path_uri.ts";
 import type { FsDirectoryEntry, FsGetMetadataResult, FsListEntry, FsWalkResult } from "../../protocol/fs_results.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import { decodeBase64, encodeBase64 } from "../base64.ts";
-import { AbortedError, ServerError } from "../errors.ts";
+import { abortedBy, AbortedError, ServerError } from "../errors.ts";
 import type { Session } from "../session/session.ts";
 
 /** What all operations of one view have in common. */
@@ -63,7 +63,7 @@ export class RemoteFileSystem implements fs.FileSystem {
     }
     const bytes = await this.content(request, signal);
     for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
-      signal?.throwIfAborted();
+      if (signal?.aborted) throw abortedBy(signal, "fs/readFile");
       sink(bytes.subarray(at, at + PIECE_BYTES));
     }
   }

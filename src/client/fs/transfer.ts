@@ -4,6 +4,7 @@
  */
 
 import type * as NodeFs from "node:fs/promises";
+import { abortedBy } from "../errors.ts";
 import { chunksOf } from "../process/output_stream.ts";
 import type { DevboxFiles } from "./devbox_files.ts";
 import type { FileOptions } from "./file_options.ts";
@@ -143,7 +144,7 @@ async function uploadDirectory(context: UploadContext, from: string, to: string,
   const isIgnored = ignoreTest(options.ignore ?? []);
   await files.mkdir(to, { sandbox, cwd, signal });
   for (const entry of await fs.readdir(from, { withFileTypes: true })) {
-    signal?.throwIfAborted();
+    if (signal?.aborted) throw abortedBy(signal, `cannot upload ${from}`);
     const path = relative === "" ? entry.name : `${relative}/${entry.name}`;
     if (isIgnored(path, entry.isDirectory())) continue;
     const [source, target] = [`${from}/${entry.name}`, joinPath(to, entry.name)];

@@ -15,7 +15,10 @@ export interface WithinOptions {
 export async function within<Value>(promise: Promise<Value>, options: WithinOptions): Promise<Value> {
   const { timeoutMs, signal, what } = options;
   if (timeoutMs === null && signal === undefined) return await promise;
-  if (signal?.aborted) throw abortedBy(signal, what);
+  if (signal?.aborted) {
+    promise.catch(() => {}); // Nobody waits for it.
+    throw abortedBy(signal, what);
+  }
   let cancelTimer = () => {};
   let abort = () => {};
   const given = new Promise<never>((_, reject) => {

@@ -24,6 +24,7 @@ import {
   SessionExpiredError,
   UnauthorisedError,
 } from "../errors.ts";
+import { within } from "../process/within.ts";
 import type { Transport, TransportEnd, TransportLink } from "../link/transport.ts";
 import { backOffMs, type BackOffOptions, delay } from "./back_off.ts";
 import { type ConnectionState, StateCell } from "./connection_state.ts";
@@ -213,7 +214,8 @@ export class Session {
     const signal = AbortSignal.any([this.#closing.signal, timeout.signal, ...(caller === undefined ? [] : [caller])]);
     let link: TransportLink | null = null;
     try {
-      link = await transport.open({ token: await this.#options.token(), signal });
+      const token = await within(Promise.resolve(this.#options.token()), { timeoutMs: null, signal, what: "token" });
+      link = await transport.open({ token, signal });
       const welcome = await this.#shakeHands(link, resumeSessionId, signal);
       this.#welcome = welcome;
       this.#begin();
