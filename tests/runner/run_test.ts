@@ -97,9 +97,10 @@ Deno.test("tasks with folders of their own run every file in them", () => {
 Deno.test("whatever starts the server from source names the server's set of permissions", () => {
   const { tasks, permissions } = JSON.parse(Deno.readTextFileSync(`${ROOT}deno.json`));
   assert.deepEqual(Object.values(permissions.serve), Array(7).fill(true));
-  for (const name of ["serve", "compile"]) {
-    assert.match(tasks[name], / -P=serve /);
-    assert.doesNotMatch(tasks[name], /--allow|-A\b/);
+  assert.deepEqual(permissions.program, { ...permissions.serve, import: true });
+  for (const [task, set] of [["serve", "serve"], ["compile", "program"]]) {
+    assert.match(tasks[task!], new RegExp(` -P=${set} `));
+    assert.doesNotMatch(tasks[task!], /--allow|-A\b/);
   }
   const templates = Deno.readTextFileSync(`${ROOT}.ci/run`).match(/\{deno\}.*main\.ts/g) ?? [];
   assert.ok(templates.length >= 3);
