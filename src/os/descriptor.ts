@@ -29,7 +29,7 @@ export const descriptorFunctions = libcFunctions({
   pipe2: { parameters: ["buffer", "i32"], result: "i32" },
   ioctl: { parameters: ["i32", "usize", "buffer"], result: "i32" },
   shutdown: { parameters: ["i32", "i32"], result: "i32" },
-}, ["write", "ioctl"]);
+});
 
 /** An expected failure of the operating system, in its own words. */
 export function failure(errno: number): Error {

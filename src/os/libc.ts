@@ -3,9 +3,8 @@
  * for good, and how other modules load theirs.
  *
  * Loading is not free: for every function that is called on this thread the runtime compiles a piece of machine code,
- * which takes 0.1 to 0.25 ms and saves 0.15 us of every call. That is worth it for the few that are called for every
- * message (`OFTEN`, and only once there is time: `compileLibc`); the others are declared so that nothing is compiled (`libcFunctions`). Functions that come later,
- * or with one kind of work only, are in tables of the modules that call them.
+ * which takes 0.1 to 0.25 ms and makes calls faster. A server has that done in its warm-up (`postponeCompiling`,
+ * `compileLibc`). Functions that come later, or with one kind of work only, are in tables of the modules that call them.
  *
  * Owns the two ways to read memory that is not ours. Promises numbers where a number is enough: results are declared
  * `i32`, because `isize` always becomes a BigInt. What the functions mean together is left to the modules beside this
@@ -78,42 +77,52 @@ const SYMBOLS = {
   __errno_location: { parameters: [], result: "usize" },
 } as const satisfies Deno.ForeignLibraryInterface;
 
-/** What is called for every message, or while waiting for one. */
-const OFTEN = ["read", "send", "epoll_ctl", "epoll_poll", "epollPwait2", "sched_yield"] as const;
-
 export type Libc = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
 
 let loaded: Libc | undefined;
-let isCompiled = false;
+
+let compiles = true;
+/** Of tables that were loaded without being compiled: each loads one again. */
+const compilations: (() => void)[] = [];
 
 /** The functions above; loads them on the first call. */
 export function libc(): Libc {
-  return loaded ??= loadQuickly(SYMBOLS);
+  if (loaded === undefined) loadTable(SYMBOLS, (symbols) => loaded = symbols);
+  return loaded!;
 }
 
-/** Has what is called often compiled, once. For a server that has greeted its first client: before, it takes too long. */
-export function compileLibc(): void {
-  if (isCompiled) return;
-  isCompiled = true;
-  loaded = loadQuickly(SYMBOLS, OFTEN);
-}
-
-/**
- * Further functions, for a module with a table of its own: loaded by the first call of what is returned. Nothing is
- * compiled but for those that are called often.
- */
+/** Further functions, for a module with a table of its own: loaded by the first call of what is returned. */
 export function libcFunctions<const Symbols extends Deno.ForeignLibraryInterface>(
   symbols: Symbols,
-  often: readonly (keyof Symbols)[] = [],
 ): () => Deno.DynamicLibrary<Symbols>["symbols"] {
   let loaded: Deno.DynamicLibrary<Symbols>["symbols"] | undefined;
   return () => {
     if (loaded === undefined) {
       libc(); // Reading errno after a call must not have to load anything in between.
-      loaded = loadQuickly(symbols, often);
+      loadTable(symbols, (found) => loaded = found);
     }
-    return loaded;
+    return loaded!;
   };
+}
+
+/** From now on functions are loaded without being compiled, until `compileLibc`. */
+export function postponeCompiling(): void {
+  compiles = false;
+}
+
+/** Compiles what was loaded since `postponeCompiling`: some milliseconds. */
+export function compileLibc(): void {
+  compiles = true;
+  for (const compile of compilations.splice(0)) compile();
+}
+
+function loadTable<const Symbols extends Deno.ForeignLibraryInterface>(
+  symbols: Symbols,
+  found: (symbols: Deno.DynamicLibrary<Symbols>["symbols"]) => void,
+): void {
+  if (compiles) return found(loadFromLibc(symbols));
+  compilations.push(() => found(loadFromLibc(symbols)));
+  found(loadPlain(symbols));
 }
 
 /**
@@ -124,19 +133,18 @@ export function libcFunctions<const Symbols extends Deno.ForeignLibraryInterface
 const UNSEEN = { struct: ["u8"] } as const;
 const UNSEEN_VALUE = new Uint8Array(new ArrayBuffer(1));
 
-function loadQuickly<const Symbols extends Deno.ForeignLibraryInterface>(
+function loadPlain<const Symbols extends Deno.ForeignLibraryInterface>(
   symbols: Symbols,
-  often: readonly (keyof Symbols)[] = [],
 ): Deno.DynamicLibrary<Symbols>["symbols"] {
   const entries = Object.entries(symbols);
   // What runs on another thread is not compiled anyway.
-  const isPlain = ([name, symbol]: typeof entries[number]) =>
-    "parameters" in symbol && symbol.nonblocking !== true && !often.includes(name);
-  const declared = entries.map((entry) => isPlain(entry) ? [entry[0], withUnseen(entry[1])] : entry);
+  const isPlain = (symbol: Deno.ForeignLibraryInterface[string]) =>
+    "parameters" in symbol && symbol.nonblocking !== true;
+  const declared = entries.map(([name, symbol]) => [name, isPlain(symbol) ? withUnseen(symbol) : symbol]);
   const calls: Record<string, unknown> = loadFromLibc(Object.fromEntries(declared));
-  const usable = entries.map((entry) => {
-    const call = calls[entry[0]];
-    return [entry[0], isPlain(entry) && typeof call === "function" ? withoutUnseen(call as AnyCall) : call];
+  const usable = entries.map(([name, symbol]) => {
+    const call = calls[name];
+    return [name, isPlain(symbol) && typeof call === "function" ? withoutUnseen(call as AnyCall) : call];
   });
   return Object.fromEntries(usable) as Deno.DynamicLibrary<Symbols>["symbols"];
 }

@@ -11,6 +11,7 @@ import { giveFreeMemoryBack } from "../os/allocator.ts";
 import { sharedPacer } from "../os/loop/pacer.ts";
 import { setLingering } from "../os/loop/reactor.ts";
 import { MAX_ANSWER_BYTES_OF_ALL } from "../protocol/limits.ts";
+import { postponeCompiling } from "../os/libc.ts";
 import { whyNoLibc } from "../os/libc_access.ts";
 import { sandboxObstacle } from "../launch/sandbox_obstacle.ts";
 import { SharedAnswers } from "../rpc/answer_budget.ts";
@@ -166,6 +167,7 @@ class Server implements RunningServer {
   constructor(options: ServingOptions, { isStdio }: { isStdio: boolean }) {
     this.#options = options;
     this.#isStdio = isStdio;
+    postponeCompiling();
     if (options.lingers !== undefined) setLingering(options.lingers);
     this.#clock = options.clock ?? systemClock;
     this.#log = options.log ?? silentLogger();

@@ -117,7 +117,7 @@ export function listNumbers(path: string): number[] {
 const directoryFunctions = libcFunctions({
   /** Raw directory records, as many whole ones as fit. */
   getdents64: { parameters: ["i32", "buffer", "usize"], result: "i32" },
-}, ["getdents64"]);
+});
 
 /** Bytes of raw directory records: as many whole ones as fit. Not positive at the end. */
 export function readRecords(fd: number, into: CBuffer): number {

@@ -22,7 +22,7 @@ const memoryFunctions = libcFunctions({
     parameters: ["i32", "buffer", "usize", "buffer", "usize", "usize"],
     result: "i32",
   },
-}, ["readNow"]);
+});
 
 const PAGE_BYTES = 4096;
 const POINTER_BYTES = 8;

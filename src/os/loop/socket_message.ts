@@ -10,7 +10,7 @@ const messageFunctions = libcFunctions({
   socketpair: { parameters: ["i32", "i32", "i32", "buffer"], result: "i32" },
   /** The message's header points to further buffers. Descriptors that come with it are the caller's. */
   recvmsg: { parameters: ["i32", "buffer", "i32"], result: "i32" },
-}, ["recvmsg"]);
+});
 
 const AF_UNIX = 1;
 const SOCK_STREAM = 1;
@@ -78,7 +78,7 @@ export function sendByte(socket: number): boolean {
 const sendingFunctions = libcFunctions({
   /** The message's header points to further buffers, all borrowed. */
   sendmsg: { parameters: ["i32", "buffer", "i32"], result: "i32" },
-}, ["sendmsg"]);
+});
 
 /** Of one message, as the protocol of the wrapper bounds them. More are dropped by the kernel. */
 const MAX_MESSAGE_DESCRIPTORS = 16;
