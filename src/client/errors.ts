@@ -293,7 +293,8 @@ export class ProcessFailedError extends ClientError {
   }
 }
 
-/** The reason of an aborted signal as an error of this library. */
-export function abortedBy(signal: AbortSignal, what: string): AbortedError {
-  return new AbortedError(`${what}: aborted`, { cause: signal.reason });
+/** The reason of an aborted signal as an error of this library. A reason that somebody gave is told. */
+export function abortedBy({ reason }: AbortSignal, what: string): AbortedError {
+  const given = reason instanceof Error && reason.name !== "AbortError" ? `: ${reason.message}` : "";
+  return new AbortedError(`${what}: aborted${given}`, { cause: reason });
 }

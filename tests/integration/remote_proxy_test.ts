@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { makeAuthority } from "../support/certificates.ts";
+import { CommandHome } from "../support/command_home.ts";
 import { areInstalled } from "../support/installed.ts";
 import { RemoteChild } from "../support/remote_child.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
-import { runCli } from "../support/test_server.ts";
 import { TestRendezvous } from "../support/test_rendezvous.ts";
 import { missingTls } from "../support/test_tls.ts";
 import { tunnelProxy } from "../support/tunnel_proxy.ts";
@@ -40,26 +40,24 @@ for (const form of ["noise", "plain"] as const) {
             env: { ...env, EXEC_SERVER_REMOTE_TOKEN: executor },
           });
           await child.connected();
-          const variables = {
-            ...env,
-            EXEC_SERVER_TOKEN: client,
-            HOME: directory,
-            XDG_STATE_HOME: `${directory}/state`,
-          };
+          await using home = await CommandHome.make();
+          const variables = { ...env, EXEC_SERVER_TOKEN: client };
           if (form === "noise") {
-            const ran = await runCli(["exec", "--url", url, "--executor", "box-1", "--", "echo", "through"], variables);
+            const ran = await home.run(["exec", "--url", url, "--executor", "box-1", "--", "echo", "through"], {
+              env: variables,
+            });
             assert.deepEqual([ran.code, ran.stdout], [0, "through\n"], ran.stderr);
           }
-          const listed = await runCli(["executors", "--url", url, "--json"], variables);
+          const listed = await home.run(["executors", "--url", url, "--json"], { env: variables });
           assert.equal(JSON.parse(listed.stdout)[0].id, "box-1", listed.stderr);
           // The runtime asks for things of its own when the server is run from source.
           const tunnels = proxy.asked.filter((line) => line === `CONNECT ${HOST}:${rendezvous.port} HTTP/1.1`).length;
           // Registration and websocket, and the list; in the noise form also the client's call and websocket, and its
           // validation.
           assert.ok(tunnels >= (form === "noise" ? 6 : 3), String(tunnels));
-          const near = await runCli(
+          const near = await home.run(
             ["executors", "--url", `https://localhost:${rendezvous.port}`, "--json"],
-            variables,
+            { env: variables },
           );
           assert.equal(JSON.parse(near.stdout)[0].id, "box-1", near.stderr);
           assert.equal(proxy.asked.filter((line) => line.includes("localhost")).length, 0);

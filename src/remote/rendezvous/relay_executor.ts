@@ -115,10 +115,13 @@ export class RelayExecutor implements Executor {
   async isAlive(withinMs: number): Promise<boolean> {
     const socket = this.#socket;
     if (socket === null) return false;
+    const { clock } = this.#options;
+    const askedAtMs = clock.now();
     // Drops it when no sign comes.
     socket.probe(withinMs);
-    await new Promise<void>((resolve) => this.#options.clock.setTimer(withinMs, resolve));
-    return this.#socket === socket && socket.silentMs <= withinMs;
+    await new Promise<void>((resolve) => clock.setTimer(withinMs, resolve));
+    // Not `withinMs`: on a busy machine the timer is late, and an early answer is older than that by then.
+    return this.#socket === socket && socket.silentMs <= clock.now() - askedAtMs;
   }
 
   close(reason: string): void {
