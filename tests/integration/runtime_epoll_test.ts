@@ -5,11 +5,21 @@ const IS_LINUX = Deno.build.os === "linux";
 /** `epoll_wait` where there is one, and `epoll_pwait`. */
 const EPOLL_WAITS = Deno.build.arch === "aarch64" ? ["22"] : ["232", "281"];
 
+/** What a descriptor leads to. Null: it was closed since it was listed, as files are that a server reads at its start. */
+function heldBy(pid: number, name: string): string | null {
+  try {
+    return Deno.readLinkSync(`/proc/${pid}/fd/${name}`);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return null;
+    throw error;
+  }
+}
+
 /** The epoll instances of a process: descriptors by what they hold. */
 function epollsOf(pid: number): Map<number, number[]> {
   const epolls = new Map<number, number[]>();
   for (const { name } of Deno.readDirSync(`/proc/${pid}/fd`)) {
-    if (Deno.readLinkSync(`/proc/${pid}/fd/${name}`) !== "anon_inode:[eventpoll]") continue;
+    if (heldBy(pid, name) !== "anon_inode:[eventpoll]") continue;
     const lines = Deno.readTextFileSync(`/proc/${pid}/fdinfo/${name}`).split("\n");
     epolls.set(Number(name), lines.filter((line) => line.startsWith("tfd:")).map((line) => Number(line.slice(4, 13))));
   }
