@@ -37,6 +37,8 @@ export class OutputHub {
   readonly #lanes: Readonly<Record<StreamName, OutputLane>>;
   readonly #snapshots: Readonly<Record<StreamName, HeadTail>>;
   #lastSeq: number;
+  /** Up to here output may have drained into the snapshots. */
+  #drainedSeq = 0;
   #events: EventQueue | null = null;
   readonly #taps: OutputTap[] = [];
   /** Somebody waits for the end of the process, or reads one of its streams: the others must not hold it up. */
@@ -161,10 +163,12 @@ export class OutputHub {
     this.letFlow();
   }
 
-  /** All events from now on, with what nobody has taken so far. */
+  /** All events from now on, with what nobody has taken so far. What has drained into the snapshots is told as a gap. */
   events(): EventQueue {
     if (this.#events !== null) return this.#events;
     const events = this.#events = new EventQueue((bytes) => this.#taken(bytes));
+    const drained = NAMES.reduce((sum, name) => sum + this.#snapshots[name].totalBytes, 0);
+    if (drained > 0) events.add({ type: "gap", seq: this.#drainedSeq, droppedBytes: drained });
     const undecided = NAMES.filter((name) => this.#lanes[name].isUndecided);
     const chunks = undecided.flatMap((name) => this.#lanes[name].takeAll().map((chunk) => ({ name, ...chunk })));
     const outputs = chunks.map(({ name, seq, bytes }): ProcessEvent => {
@@ -191,7 +195,10 @@ export class OutputHub {
 
   #drain(name: StreamName): void {
     const snapshot = this.#snapshots[name];
-    this.#lanes[name].receive((bytes) => snapshot.add(bytes));
+    this.#lanes[name].receive((bytes) => {
+      snapshot.add(bytes);
+      this.#drainedSeq = this.#lastSeq;
+    });
   }
 
   #taken(bytes: number): void {
