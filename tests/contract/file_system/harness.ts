@@ -22,6 +22,23 @@ export function sharedByAll(open: () => Promise<FileSystemUnderTest>): () => Pro
   return () => Promise.resolve({ files: opened!.files, close: () => Promise.resolve() });
 }
 
+/**
+ * A directory with many empty files, for tests that only look at it. It is made once for all implementations, when the
+ * first test asks for it: thousands of files cost the system seconds.
+ */
+export function crowdedDirectory(names: readonly string[]): () => string {
+  let directory: string | undefined;
+  Deno.test.afterAll(async () => {
+    if (directory !== undefined) await Deno.remove(directory, { recursive: true });
+  });
+  return () => {
+    if (directory !== undefined) return directory;
+    directory = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "exec-server-test-" }));
+    for (const name of names) Deno.openSync(`${directory}/${name}`, { write: true, create: true }).close();
+    return directory;
+  };
+}
+
 /** Registers a test of one implementation. */
 export type ContractTest = (
   claim: string,
