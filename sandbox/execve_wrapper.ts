@@ -1,11 +1,12 @@
 /**
  * The hidden mode `execve-wrapper FILE ARGV…`: what a patched Bash executes in place of a program. It asks the server
- * over the socket in `CODEX_ESCALATE_SOCKET`, and then becomes the program, hands its input and output over, or refuses.
+ * over the socket that a variable tells it, and then becomes the program, hands its input and output over, or refuses.
  *
  * It guards nothing: any process inside could ask, or not ask. If the server hangs up or talks nonsense, nothing is run.
  * Only `sendmsg`, `recvmsg`, `read` and `write` are used on sockets: other calls fail in a sandbox without network.
  */
 
+import { SOCKET_VARIABLES } from "../src/mcp/patched/wrapper_frames.ts";
 import { askBeforeExec, type WrapperAnswer, WrapperLink } from "../src/mcp/patched/wrapper_link.ts";
 import { becomeProgram, ownWords } from "../src/os/children/become_program.ts";
 import { describeErrno } from "../src/os/errno.ts";
@@ -13,9 +14,8 @@ import { describeErrno } from "../src/os/errno.ts";
 const EXIT_REFUSED = 1;
 const EXIT_USAGE = 2;
 
-const SOCKET_VARIABLE = "CODEX_ESCALATE_SOCKET";
 /** What the server is not told, since it set them itself. */
-const OWN_VARIABLES = [SOCKET_VARIABLE, "BASH_EXEC_WRAPPER", "EXEC_WRAPPER"];
+const OWN_VARIABLES: readonly string[] = [...SOCKET_VARIABLES, "BASH_EXEC_WRAPPER", "EXEC_WRAPPER"];
 
 /** Resolves with the exit code, unless it became the program. */
 export async function execveWrapper(args: readonly string[]): Promise<number> {
@@ -24,9 +24,9 @@ export async function execveWrapper(args: readonly string[]): Promise<number> {
     console.error("Usage: exec-server execve-wrapper FILE [ARGV]...");
     return EXIT_USAGE;
   }
-  const socket = Number(Deno.env.get(SOCKET_VARIABLE) ?? "");
-  if (!Number.isInteger(socket) || socket < 3) {
-    console.error(`exec-server execve-wrapper: ${SOCKET_VARIABLE} names no descriptor: nothing was run`);
+  const socket = SOCKET_VARIABLES.map((name) => Number(Deno.env.get(name) ?? "")).find(isDescriptor);
+  if (socket === undefined) {
+    console.error(`exec-server execve-wrapper: ${SOCKET_VARIABLES[0]} names no descriptor: nothing was run`);
     return EXIT_REFUSED;
   }
   const env = Object.fromEntries(Object.entries(Deno.env.toObject()).filter(([name]) => !OWN_VARIABLES.includes(name)));
@@ -50,4 +50,9 @@ export async function execveWrapper(args: readonly string[]): Promise<number> {
     case "exited":
       return answer.exitCode;
   }
+}
+
+/** Beyond standard input, output and errors. */
+function isDescriptor(number: number): boolean {
+  return Number.isInteger(number) && number > 2;
 }

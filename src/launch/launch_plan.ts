@@ -26,8 +26,8 @@ export interface ConfinedCommand {
 export interface InheritedDescriptor {
   /** Ours; it stays ours. */
   readonly descriptor: number;
-  /** The environment variable that tells the program its number there. */
-  readonly variable: string;
+  /** The environment variables that tell the program its number there. */
+  readonly variables: readonly string[];
 }
 
 export interface LaunchPlan {
@@ -131,12 +131,13 @@ export function helperEnv(serverEnv: Readonly<Record<string, string>>): Record<s
   );
 }
 
-/** A command's own descriptor under the next number that is free, and the variable that tells it. */
+/** A command's own descriptor under the next number that is free, and the variables that tell it. */
 export function planInherited(
   { inherited }: ConfinedCommand,
   fd: number,
 ): { readonly descriptors: readonly PlannedDescriptor[]; readonly env: Readonly<Record<string, string>> } {
   if (inherited === undefined) return { descriptors: [], env: {} };
-  const { descriptor, variable } = inherited;
-  return { descriptors: [{ fd, type: "given", descriptor }], env: { [variable]: String(fd) } };
+  const { descriptor, variables } = inherited;
+  const env = Object.fromEntries(variables.map((name) => [name, String(fd)]));
+  return { descriptors: [{ fd, type: "given", descriptor }], env };
 }

@@ -119,7 +119,7 @@ export class KernelWatchedShells implements WatchedShells {
     if (this.#isClosed) throw internalError("Cannot start a shell: the server is shutting down");
     const { backend, service, serverEnv } = this.#options;
     const { command, login, cwd, sandbox } = options;
-    const { openDatagramPair, WrapperScript, WrapperServer } = await import("./patched/patched.ts");
+    const { openDatagramPair, SOCKET_VARIABLES, WrapperScript, WrapperServer } = await import("./patched/patched.ts");
     const path = wrapper ?? (await (this.#wrapperScript ??= WrapperScript.write(serverEnv))).path;
     const { ours, theirs } = openDatagramPair();
     const guard = new WrapperServer(ours, {
@@ -131,7 +131,7 @@ export class KernelWatchedShells implements WatchedShells {
     });
     const env = { ...options.env, BASH_EXEC_WRAPPER: path, EXEC_WRAPPER: path };
     const program = { argv: [bash, login ? "-lc" : "-c", command], arg0: null, cwd, env };
-    const inherited = { descriptor: theirs, variable: "CODEX_ESCALATE_SOCKET" };
+    const inherited = { descriptor: theirs, variables: SOCKET_VARIABLES };
     const request = { ...program, enforceManagedNetwork: false, inherited };
     try {
       const confined = (sandbox === null ? null : service.confineCommand(sandbox, request)) ??

@@ -18,6 +18,10 @@ interface Run {
   readonly server: readonly string[];
   /** As an ordinary user, in this directory of its own. */
   readonly directory?: string;
+  /** Only the cases whose names have this in them. */
+  readonly only?: string;
+  /** Instead of our own environment. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 const checks = Deno.env.get("CHECKS");
@@ -34,23 +38,32 @@ const counts = { passed: 0, failed: 0 };
 await judge({ name: "with the stock shell", server });
 const bash = await patchedBash();
 if (bash === null) console.log("SKIPPED: with a patched Bash (CODEX097_DIR names none that runs here)");
-else await judge({ name: "with a patched Bash", server: [...server, "--bash", bash] });
+else {
+  const patched = [...server, "--bash", bash];
+  // That Bash loses an entry of a program's environment now and then; which one depends on the others. So its runs
+  // get environments that are the same everywhere.
+  const few = pick("PATH", "HOME", "DENO_DIR");
+  await judge({ name: "with a patched Bash", server: patched, env: { ...few, LOGNAME: "root" } });
+  const only = "environment";
+  await judge({ name: `with a patched Bash, ${only}`, server: patched, only, env: { ...few, TERM: "xterm" } });
+}
 if (!isRoot) console.log("SKIPPED: as another user (this is an ordinary one)");
 else if (args.length > 0) console.log("SKIPPED: as an ordinary user (the server is not compiled)");
 else await asOrdinaryUser();
 console.log(`${counts.passed} passed, ${counts.failed} failed`);
 Deno.exit(counts.failed === 0 ? 0 : 1);
 
-async function judge({ name, server, directory }: Run): Promise<void> {
+async function judge({ name, server, directory, only, env }: Run): Promise<void> {
   console.log(`--- ${name}`);
   const deno = directory === undefined ? Deno.execPath() : `${directory}/deno`;
   const path = directory === undefined ? suite : `${directory}/checks/mcp/suite.mjs`;
-  const words = [deno, "run", "--quiet", "--allow-all", path, "--", ...server];
+  const words = [deno, "run", "--quiet", "--allow-all", path, ...(only ? ["--only", only] : []), "--", ...server];
   const command = directory === undefined
     ? words
     : ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", ...words];
   const { stdout } = await new Deno.Command(command[0]!, {
     args: command.slice(1),
+    ...(env === undefined ? {} : { env, clearEnv: true }),
     ...(directory === undefined ? {} : { cwd: directory, env: { HOME: directory, DENO_DIR: `${directory}/cache` } }),
     stderr: "inherit",
   }).output();
@@ -66,6 +79,10 @@ async function judge({ name, server, directory }: Run): Promise<void> {
   counts.failed += passed + failed === 0 ? 1 : failed;
 }
 
+function pick(...names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(names.map((name) => [name, Deno.env.get(name)]).filter(([, value]) => value !== undefined));
+}
+
 /** One of the builds of the npm package that runs on this system. */
 async function patchedBash(): Promise<string | null> {
   const root = Deno.env.get("CODEX097_DIR");
@@ -73,7 +90,8 @@ async function patchedBash(): Promise<string | null> {
   const cpu = Deno.build.arch === "aarch64" ? "aarch64" : "x86_64";
   const builds = `${root}/node_modules/@openai/codex-shell-tool-mcp/vendor/${cpu}-unknown-linux-musl/bash`;
   try {
-    for (const { name } of Deno.readDirSync(builds)) {
+    // In an order of its own: that of a directory differs between machines.
+    for (const name of Array.from(Deno.readDirSync(builds), ({ name }) => name).sort()) {
       const path = `${builds}/${name}/bash`;
       const { success } = await new Deno.Command(path, { args: ["-c", ":"], stderr: "null" }).output();
       if (success) return path;

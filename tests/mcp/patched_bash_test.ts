@@ -71,6 +71,16 @@ watchTest("wrapper: an escalated program ends with its wrapper, and with the she
   }
 });
 
+watchTest("wrapper: one of the two variables that tell its socket is enough, none is refused", async (scene) => {
+  const print = `${ASK} /usr/bin/printf printf`;
+  const command = `CODEX_ESCALATE_SOCKET= ${print} 1; (unset CODEX_ESCALATE_SOCKET; ${print} 2)
+(unset EXEC_SERVER_ESCALATE_SOCKET; ${print} 3); unset CODEX_ESCALATE_SOCKET EXEC_SERVER_ESCALATE_SOCKET; ${print} 4`;
+  const { stdout, stderr, exitCode, calls } = await scene.run(command, STOCK);
+  assert.deepEqual([stdout, exitCode, calls.length], ["123", 1, 3]);
+  assert.match(stderr, /CODEX_ESCALATE_SOCKET names no descriptor: nothing was run/);
+  assert.ok(calls.every(({ env }) => Object.keys(env).every((name) => !name.includes("ESCALATE"))));
+});
+
 watchTest("wrapper: nonsense on the socket is nobody's business, and others are answered", async (scene) => {
   const python = `import os, socket, array
 s = socket.socket(fileno=int(os.environ["CODEX_ESCALATE_SOCKET"]))

@@ -1,5 +1,6 @@
 /** Everything that a patched Bash needs of the server. Loaded with the first of them. */
 
 export { openDatagramPair } from "../../os/loop/socket_message.ts";
+export { SOCKET_VARIABLES } from "./wrapper_frames.ts";
 export { WrapperScript } from "./wrapper_script.ts";
 export { WrapperServer } from "./wrapper_server.ts";

@@ -7,6 +7,12 @@ import { closeDescriptor } from "../../os/descriptor.ts";
 import { receiveDescriptors } from "../../os/loop/socket_message.ts";
 import { allocate } from "../../os/libc.ts";
 
+/**
+ * Both tell the wrapper the number of its socket. One is the protocol's; the second is ours, because the Bash that knows
+ * this protocol empties an entry of a program's environment now and then, one at most.
+ */
+export const SOCKET_VARIABLES = ["CODEX_ESCALATE_SOCKET", "EXEC_SERVER_ESCALATE_SOCKET"] as const;
+
 const LENGTH_BYTES = 4;
 
 /** Arguments and environment have at most 6 MiB, and JSON may write a byte with six characters. */
