@@ -63,6 +63,8 @@ export interface Link {
    * under way, another does nothing: however often it is called, a peer that is gone is dropped in that time.
    */
   probe(withinMs: number): void;
+  /** Tells the peer's machine at once that everything has arrived: nothing is sent soon that would tell it. */
+  confirmArrival?(): void;
   /**
    * Ends the connection. What `send` was given before still leaves if the peer reads it soon, followed by the reason,
    * where the transport can express it. Idempotent.

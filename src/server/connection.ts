@@ -378,6 +378,9 @@ export class Connection<Resources extends SessionResources> implements SessionHo
     this.#gate = outcome.state;
     if (!becomesReady) return;
     this.#session!.resources.setOutlet(this.#outlet);
+    // It is not answered, and the next request comes right behind it. A client whose socket joins small packets would
+    // keep that back for 40 ms, until our kernel tells it of the notification.
+    this.#link.confirmArrival?.();
   }
 
   #ownedThing<Thing extends Owned>(key: symbol, create: () => Thing): Thing {

@@ -6,6 +6,8 @@ export interface ByteStream {
   writeNow?(bytes: Uint8Array): number;
   /** Bytes written that have not reached the peer's machine, where that can be known. */
   unacknowledgedBytes?(): number;
+  /** Acknowledges what has arrived at once, where the kernel would wait for something to send along with it. */
+  confirmArrival?(): void;
   closeWrite(): Promise<void>;
   close(): void;
 }

@@ -54,6 +54,10 @@ export class WatchedStream implements AcceptedStream {
     return this.#stream.unacknowledgedBytes?.() ?? 0;
   }
 
+  confirmArrival(): void {
+    this.#stream.confirmArrival?.();
+  }
+
   closeWrite(): Promise<void> {
     return this.#stream.closeWrite();
   }

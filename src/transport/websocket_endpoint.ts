@@ -190,6 +190,10 @@ export abstract class WebSocketEndpoint<Message> {
     });
   }
 
+  confirmArrival(): void {
+    if (this.#ended === null) this.#stream.confirmArrival?.();
+  }
+
   close(farewell?: Farewell): void {
     const frame = farewell === undefined
       ? null

@@ -147,6 +147,20 @@ class Bench {
   }
 }
 
+Deno.test("Connection confirms that `initialized` has arrived, which nothing else would tell the client", async () => {
+  let confirmed = 0;
+  const bench = new Bench({ "t/echo": { run: (params) => params } }, (link) => {
+    return Object.assign(link, { confirmArrival: () => confirmed++ });
+  });
+  await bench.call(0, "initialize", { clientName: "t" });
+  assert.equal(confirmed, 0);
+  await bench.send({ method: "initialized" }, { method: "initialized" });
+  await bench.call(1, "t/echo", {});
+  assert.equal(confirmed, 1);
+  bench.client.close();
+  await bench.ended;
+});
+
 Deno.test("Connection checks the method, then the parameters, then the handshake", async () => {
   const bench = new Bench({ known: { run: () => ({}) }, planned: { run: null } });
   const refusals = [

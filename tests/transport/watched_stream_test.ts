@@ -50,3 +50,9 @@ Deno.test("WatchedStream hands out what it has read ahead, in the reader's porti
   assert.equal(await next, 1);
   assert.equal(into[0], 9);
 });
+
+Deno.test("WatchedStream passes on that an arrival is to be confirmed", () => {
+  let confirmed = 0;
+  new WatchedStream({ ...scriptedStream().stream, confirmArrival: () => void confirmed++ }).confirmArrival();
+  assert.equal(confirmed, 1);
+});

@@ -30,7 +30,9 @@ class FakePeer {
   readonly readBuffers: number[] = [];
   /** The room of each read. */
   readonly readRooms: number[] = [];
+  confirmed = 0;
   readonly stream: ByteStream = {
+    confirmArrival: () => void this.confirmed++,
     read: async (into) => {
       this.readBuffers.push(into.buffer.byteLength);
       this.readRooms.push(into.length);
@@ -365,6 +367,17 @@ Deno.test("WebSocketLink pings at its interval and drops a peer that stays silen
   assert.deepEqual(await end, { type: "silent", silentMs: 6000 });
   assert.equal(peer.isClosed, true);
   assert.equal(clock.pending, 0);
+});
+
+Deno.test("WebSocketLink.confirmArrival() reaches the socket, unless the link has ended", async () => {
+  const { peer, link } = open();
+  const { end } = collect(link);
+  link.confirmArrival();
+  assert.equal(peer.confirmed, 1);
+  peer.push(null);
+  await end;
+  link.confirmArrival();
+  assert.equal(peer.confirmed, 1);
 });
 
 Deno.test("WebSocketLink.probe() drops a peer that does not answer and keeps one that does", async () => {

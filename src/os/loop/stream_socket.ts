@@ -27,6 +27,7 @@ const AF_INET6 = 10;
 
 const IPPROTO_TCP = 6;
 const TCP_NODELAY = 1;
+const TCP_QUICKACK = 12;
 
 interface PendingRead {
   readonly into: Uint8Array;
@@ -60,8 +61,12 @@ export class StreamSocket {
    * acknowledged: 40 ms of nothing.
    */
   setNoDelay(): void {
-    // Fails for sockets that are not TCP, which never wait anyway.
-    libc().setsockopt(this.#registration.fd, IPPROTO_TCP, TCP_NODELAY, new Uint8Array([1, 0, 0, 0]), 4);
+    this.#setTcpOption(TCP_NODELAY);
+  }
+
+  /** Acknowledges what was read, without waiting for something to send along with it. */
+  confirmArrival(): void {
+    if (!this.#isClosed) this.#setTcpOption(TCP_QUICKACK);
   }
 
   /** Where the peer is, for people: `127.0.0.1:4711`, `[::1]:4711`, or `unix`. */
@@ -143,6 +148,11 @@ export class StreamSocket {
     this.#registration.disarm();
     closeDescriptor(this.#registration.fd);
     this.#fail(new Error("socket was closed"));
+  }
+
+  #setTcpOption(option: number): void {
+    // Fails for sockets that are not TCP, which never wait anyway.
+    libc().setsockopt(this.#registration.fd, IPPROTO_TCP, option, new Uint8Array([1, 0, 0, 0]), 4);
   }
 
   #ready(events: number): void {

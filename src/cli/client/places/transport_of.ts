@@ -1,6 +1,6 @@
 /**
- * A place as a way to its server, for the client library and for `dial`. Unix sockets, the usual way, are at hand; each other
- * kind is loaded only when it is asked for.
+ * A place as a way to its server, for the client library and for `dial`. Plain sockets, the usual way, are at hand; each
+ * other kind is loaded only when it is asked for.
  *
  * The user's own server is started when it is not there; that is all that opening a link may start on this machine.
  */
@@ -9,19 +9,22 @@ import type { OpenOptions, Transport, TransportLink } from "../../../client/link
 import { abortedBy, ConnectionRefusedError } from "../../../client/errors.ts";
 import type { Environment } from "../../flags.ts";
 import type { Place } from "./place.ts";
+import { PlainSocketTransport } from "./plain_socket_transport.ts";
 import { ownSocketPath } from "./state_directory.ts";
-import { UnixTransport } from "./unix_transport.ts";
 
 export async function transportOf(place: Place, env: Environment): Promise<Transport> {
   switch (place.kind) {
     case "own": {
-      return new OwnServerTransport(new UnixTransport(ownSocketPath(env)), env);
+      return new OwnServerTransport(PlainSocketTransport.toUnixSocket(ownSocketPath(env)), env);
     }
     case "unix":
-      return new UnixTransport(place.path);
+      return PlainSocketTransport.toUnixSocket(place.path);
     case "websocket": {
+      const url = new URL(place.url);
+      const plain = PlainSocketTransport.toUrl(url);
+      if (plain !== null) return plain;
       const { WebSocketTransport } = await import("../../../client/link/web_socket_transport.ts");
-      return new WebSocketTransport(new URL(place.url), {});
+      return new WebSocketTransport(url, {});
     }
     case "ssh": {
       const { SshTransport } = await import("./ssh_transport.ts");
