@@ -1,5 +1,5 @@
 /**
- * A step of `deno task bundle`: fewer files to load before the server listens.
+ * A step of `deno task bundle`: fewer files to load before the server listens, or a command is under way.
  *
  *     deno run --allow-read=dist --allow-write=dist .ci/join_chunks.ts DIRECTORY
  *
@@ -7,13 +7,17 @@
  * them, each of which takes its time to be found and linked. So modes that are to be quick without the server get copies
  * of all that they load: a program runs one mode, and never sees both. What is loaded later than the server, and other
  * modes that load most of it anyway, are given an import of the whole server. When the files are bundled once more, what
- * the server begins with becomes one file.
+ * the server begins with becomes one file. The commands that use a server get copies of their own, and what most of
+ * them begin with becomes one file in the same way.
  */
 
 const SERVER = "serve";
 
 /** Modes that are to load no more than they need: helpers in sandboxes, and commands that print something and end. */
 const LIGHT = "fs_helper execve_wrapper version token spec conform execpolicy rules executors help".split(" ");
+
+/** Commands that use a server: `src/cli/client_commands.ts`. */
+const CLIENT = "exec shell attach dial ps logs kill cp cat ls rm ports tunnel info".split(" ");
 
 const [directory] = Deno.args;
 if (directory === undefined) throw new Error("join_chunks.ts DIRECTORY: the directory that `deno bundle` has written");
@@ -54,40 +58,69 @@ function needed(file: string, seen = new Set<string>()): Set<string> {
 /** The bundler names the file of a module that is loaded later after the module. */
 const isNamed = (file: string, module: string) => file.replace(/-[^-]*\.js$/, "") === module;
 
-/** Put before the name of a copy. */
-const COPY = "light_";
-
 // What the program begins with is there already, and not twice: it compares classes of errors, for example.
 const first = needed("main.js");
-const modes = [...first].flatMap(loadedLater);
-const server = modes.find((file) => isNamed(file, SERVER));
-if (server === undefined) throw new Error(`${directory}/main.js loads no file later that is named after ${SERVER}`);
-const light = new Set(modes.filter((file) => LIGHT.some((mode) => isNamed(file, mode))));
-const copied = reachable([...light]).difference(first);
-// With their own of what they share with quick modes: help, for one, which they may print too.
-const heavy = modes.filter((file) => !light.has(file));
-const loadedLate = (files: ReadonlySet<string>) => new Set([...files].flatMap(loadedLater));
-// Everything begins with what the program begins with, so that this becomes one file as well.
+// Everything begins with it, so that this becomes one file as well.
 const firstFiles = [...first].filter((file) => file !== "main.js");
-const lateCopies = loadedLate(copied).union(light);
-for (const file of copied) {
-  const text = naming(texts.get(file)!, copied);
-  write(`${COPY}${file}`, lateCopies.has(file) ? importing(text, firstFiles) : text);
-}
-for (const file of first) write(file, naming(texts.get(file)!, light));
-for (const file of loadedLate(reachable(heavy)).union(new Set(heavy))) {
+const modes = [...first].flatMap(loadedLater);
+const modesOf = (names: readonly string[]) => modes.filter((file) => names.some((name) => isNamed(file, name)));
+const [server] = modesOf([SERVER]);
+if (server === undefined) throw new Error(`${directory}/main.js loads no file later that is named after ${SERVER}`);
+
+const light = modesOf(LIGHT);
+const client = modesOf(CLIENT);
+if (client.length !== CLIENT.length) throw new Error(`not each of these is a file of its own: ${CLIENT.join(", ")}`);
+const neededByClient = client.map((file) => needed(file));
+const commonToClient = new Set(
+  neededByClient.flatMap((files) => [...files]).filter((file) =>
+    neededByClient.filter((files) => files.has(file)).length > client.length / 2
+  ),
+);
+const copies = [
+  ...writeCopies("light_", light, new Set()),
+  ...writeCopies("client_", client, commonToClient.difference(first)),
+];
+for (const file of first) write(file, naming(texts.get(file)!, new Map(copies)));
+
+// With their own of what they share with quick modes: help, for one, which they may print too.
+const heavy = modes.filter((file) => !light.includes(file) && !client.includes(file));
+for (const file of laterFiles(reachable(heavy)).union(new Set(heavy))) {
   // A file that the server needs cannot wait for it.
   const isNeeded = needed(server).has(file);
   write(file, importing(texts.get(file)!, isNeeded ? firstFiles : [...firstFiles, server]));
+}
+
+/**
+ * Writes a copy of all that these modes load, under names of its own, in which everything that is loaded later begins with
+ * the common files. Returns the copies of the modes by name.
+ */
+function writeCopies(
+  prefix: string,
+  modes: readonly string[],
+  common: ReadonlySet<string>,
+): readonly (readonly [string, string])[] {
+  const copied = reachable(modes).difference(first);
+  const names = new Map([...copied].map((file) => [file, prefix + file]));
+  const later = laterFiles(copied).union(new Set(modes));
+  const begin = [...firstFiles, ...[...common].map((file) => prefix + file)];
+  for (const file of copied) {
+    const text = naming(texts.get(file)!, names);
+    write(prefix + file, later.has(file) ? importing(text, begin.filter((name) => name !== prefix + file)) : text);
+  }
+  return modes.map((file) => [file, prefix + file] as const);
+}
+
+function laterFiles(files: ReadonlySet<string>): Set<string> {
+  return new Set([...files].flatMap(loadedLater));
 }
 
 function importing(text: string, files: readonly string[]): string {
   return `${text}\n${files.map((file) => `import "./${file}";\n`).join("")}`;
 }
 
-/** The text, loading the copies of these files. */
-function naming(text: string, files: ReadonlySet<string>): string {
-  return text.replaceAll(/"\.\/([^"/]+\.js)"/g, (all, file) => files.has(file) ? `"./${COPY}${file}"` : all);
+/** The text, loading other files in place of these. */
+function naming(text: string, names: ReadonlyMap<string, string>): string {
+  return text.replaceAll(/"\.\/([^"/]+\.js)"/g, (_, file) => `"./${names.get(file) ?? file}"`);
 }
 
 function write(file: string, text: string): void {
