@@ -35,7 +35,7 @@ codexTest(
     const { first, second, everything } = await scene.run({
       environments: environmentOf(url, TOKEN),
       env: { SSL_CERT_FILE: caFile },
-      between: () => relay.cut(),
+      between: () => server.cut(relay),
     });
     assert.match(first, /first-42/, everything.slice(-2000));
     assert.match(second, /second-43/);
@@ -63,7 +63,7 @@ codexTest(
     const url = `ws://127.0.0.1:${relay.port}/`;
     const { first, second, everything } = await scene.run({
       env: { CODEX_EXEC_SERVER_URL: url + search },
-      between: () => relay.cut(),
+      between: () => server.cut(relay),
     });
     assert.match(first, /first-42/, everything.slice(-2000));
     assert.match(second, /second-43/);

@@ -5,8 +5,12 @@
 
 import { Client, type ConnectOptions, openWebSocket } from "../../src/client/rpc_client.ts";
 import { checked } from "./answer_check.ts";
+import type { Relay } from "./relay.ts";
 
 const ROOT = new URL("../..", import.meta.url).pathname;
+
+/** In the log, for every connection; with its blank, because others are `disconnected`. */
+const CONNECTED = " connected";
 
 export interface TestServerOptions {
   args?: readonly string[];
@@ -111,6 +115,13 @@ export class TestServer implements AsyncDisposable {
   /** Resolves when this stands in its log, so many times. */
   async logged(text: string, times = 1): Promise<void> {
     await this.#log.contains(text, times);
+  }
+
+  /** Cuts what passes through the relay to this server, and waits until somebody has come back. */
+  async cut(relay: Relay): Promise<void> {
+    const before = this.timesLogged(CONNECTED);
+    relay.cut();
+    await this.logged(CONNECTED, before + 1);
   }
 
   /** How often this stands in its log by now. */
