@@ -19,7 +19,7 @@ With --tree each gets SIGTERM, and what has not ended after five seconds is
 killed with everything that descends from it.
 
   exec-server kill web
-  exec-server kill -s INT 4r1c0dq9m2zt`;
+  exec-server kill -INT 4r1c0dq9m2zt   also -s INT, -2`;
 
 const GRACE_MS = 5_000;
 
@@ -48,7 +48,7 @@ export const KILL_FLAGS = {
 
 /** Resolves with the exit code. */
 export function kill(args: readonly string[]): Promise<number> {
-  return runClientCommand(args, {
+  return runClientCommand(withSignalFlag(args), {
     flags: KILL_FLAGS,
     introduction: INTRODUCTION,
     async run({ positionals: words, ...where }) {
@@ -65,6 +65,16 @@ export function kill(args: readonly string[]): Promise<number> {
       }
       return EXIT.ok;
     },
+  });
+}
+
+/** `-9` and `-INT`, as other `kill`s take them, as the flag that they stand for. */
+export function withSignalFlag(args: readonly string[]): string[] {
+  const end = args.indexOf("--");
+  return args.flatMap((word, index) => {
+    const isValue = args[index - 1] === "-s" || args[index - 1] === "--signal";
+    const isSignal = /^-(\d+|[A-Z][A-Z0-9]+)$/.test(word) && !isValue && (end === -1 || index < end);
+    return isSignal ? ["-s", word.slice(1)] : [word];
   });
 }
 

@@ -5,7 +5,7 @@ import { barText } from "../../../src/cli/client/copy_bar.ts";
 import { copySteps, readCopyWords } from "../../../src/cli/client/copy_words.ts";
 import { findProcess } from "../../../src/cli/client/find_process.ts";
 import { ageText, byteText, commandText, modeText } from "../../../src/cli/client/human_text.ts";
-import { signalOf } from "../../../src/cli/client/kill.ts";
+import { signalOf, withSignalFlag } from "../../../src/cli/client/kill.ts";
 import { type LogChunk, tailOf } from "../../../src/cli/client/log_tail.ts";
 import { tunnelPorts } from "../../../src/cli/client/tunnel.ts";
 import type { ProcessInfo } from "../../../src/client/process/process_types.ts";
@@ -103,6 +103,11 @@ Deno.test("a process by name, by id, and by the beginning of its id", () => {
 Deno.test("signals and ports as people write them", () => {
   assert.deepEqual(["int", "SIGINT", "Usr1", "KILL"].map(signalOf), ["SIGINT", "SIGINT", "SIGUSR1", "SIGKILL"]);
   assert.deepEqual(["9", "15", "28"].map(signalOf), ["SIGKILL", "SIGTERM", "SIGWINCH"]);
+  assert.deepEqual(withSignalFlag(["-9", "web"]), ["-s", "9", "web"]);
+  assert.deepEqual(withSignalFlag(["@box", "web", "-SIGINT"]), ["@box", "web", "-s", "SIGINT"]);
+  for (const same of [["-s", "-9", "web"], ["--", "-9"], ["-h"], ["--tree", "web"], ["-x9"]]) {
+    assert.deepEqual(withSignalFlag(same), same);
+  }
   for (const word of ["SEGV", "11", "0", "-9"]) assert.throws(() => signalOf(word), /known are SIGINT/);
   assert.deepEqual(tunnelPorts("8080"), { local: 8080, remote: 8080 });
   assert.deepEqual(tunnelPorts("0:80"), { local: 0, remote: 80 });
