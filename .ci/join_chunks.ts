@@ -11,13 +11,15 @@
  * them begin with becomes one file in the same way.
  */
 
+import { CLIENT_COMMANDS } from "../src/cli/client_commands.ts";
+
 const SERVER = "serve";
 
 /** Modes that are to load no more than they need: helpers in sandboxes, and commands that print something and end. */
 const LIGHT = "fs_helper execve_wrapper version token spec conform execpolicy rules executors help".split(" ");
 
-/** Commands that use a server: `src/cli/client_commands.ts`. */
-const CLIENT = "exec shell attach dial ps logs kill cp cat ls rm ports tunnel info".split(" ");
+/** Commands that use a server. Each is in a module of its name. */
+const CLIENT = Object.keys(CLIENT_COMMANDS);
 
 const [directory] = Deno.args;
 if (directory === undefined) throw new Error("join_chunks.ts DIRECTORY: the directory that `deno bundle` has written");

@@ -117,11 +117,11 @@ export class TestServer implements AsyncDisposable {
     await this.#log.contains(text, times);
   }
 
-  /** Cuts what passes through the relay to this server, and waits until somebody has come back. */
-  async cut(relay: Relay): Promise<void> {
-    const before = this.timesLogged(CONNECTED);
+  /** Cuts what passes through the relay to this server, and waits until the log says once more who has come back. */
+  async cut(relay: Relay, comesBack = CONNECTED): Promise<void> {
+    const before = this.timesLogged(comesBack);
     relay.cut();
-    await this.logged(CONNECTED, before + 1);
+    await this.logged(comesBack, before + 1);
   }
 
   /** How often this stands in its log by now. */

@@ -9,6 +9,7 @@ import { abortedBy, ConnectionRefusedError } from "../../../client/errors.ts";
 import type { OpenOptions, Transport, TransportLink } from "../../../client/link/transport.ts";
 import { withoutToken } from "../../../client/link/url_token.ts";
 import { upgradeToWebSocket } from "../../../client/link/web_socket_upgrade.ts";
+import { parseIpAddress } from "../../../transport/ip_address.ts";
 import { WebSocketLink } from "../../../transport/websocket_link.ts";
 
 /** The server pings as well; the session's heartbeat is quicker than both. */
@@ -41,7 +42,7 @@ export class PlainSocketTransport implements Transport {
   /** Null for what needs more than a socket: TLS, or a name with several addresses, of which one may answer. */
   static toUrl(url: URL): PlainSocketTransport | null {
     const hostname = url.hostname.replace(/^\[(.*)\]$/, "$1");
-    if (url.protocol !== "ws:" || !isAddress(hostname)) return null;
+    if (url.protocol !== "ws:" || parseIpAddress(hostname) === null) return null;
     const dial = async () => {
       const socket = await Deno.connect({ hostname, port: url.port === "" ? 80 : Number(url.port) });
       socket.setNoDelay(true);
@@ -89,9 +90,4 @@ export class PlainSocketTransport implements Transport {
       signal.removeEventListener("abort", abort);
     }
   }
-}
-
-/** As the URL parser writes them: four numbers, or groups with colons. */
-function isAddress(hostname: string): boolean {
-  return /^\d+\.\d+\.\d+\.\d+$/.test(hostname) || hostname.includes(":");
 }
