@@ -39,8 +39,8 @@ class AttachedProcess {
   #attached: Attached | null = null;
   /** Gathers the output up to a number, of which the screen is drawn. Null: output is shown as it comes. */
   #history: { readonly untilSeq: number; readonly chunks: Uint8Array[] } | null = null;
-  /** What came before the answer that says how much of it is old. */
-  #early: Output[] | null = [];
+  /** What came before the answer that says how much of it is old, and waits for that. The end waits, too: it is last. */
+  #early: (() => void)[] | null = [];
   #lastSeq = 0;
   #exitCode: number | null = null;
   #writes = 0;
@@ -109,7 +109,7 @@ class AttachedProcess {
     this.#attached = attached;
     const untilSeq = attached.nextSeq - 1;
     this.#history = attached.tty ? { untilSeq, chunks: [] } : null;
-    for (const output of early) this.#output(output);
+    for (const notice of early) notice();
     if (attached.firstSeq === null) this.#reached(untilSeq);
   }
 
@@ -118,11 +118,14 @@ class AttachedProcess {
   #notified(method: string, params: Record<string, unknown>): void {
     // Another attachment of this connection there is none, so that what comes before the answer is this one's, too.
     if (this.#attached !== null && params.uid !== this.#attached.uid) return;
+    if (this.#early === null) this.#take(method, params);
+    else this.#early.push(() => this.#take(method, params));
+  }
+
+  #take(method: string, params: Record<string, unknown>): void {
     switch (method) {
       case "process/viewOutput":
-        if (this.#early !== null) this.#early.push(params as Output);
-        else this.#output(params as Output);
-        return;
+        return this.#output(params as Output);
       case "process/viewExited": {
         const exit = params as NotificationTypes["process/viewExited"];
         const { exitCode, sandboxDenied, endReason = null, signal = null } = exit;
