@@ -1,10 +1,11 @@
 /**
- * `fs/writeFile` with `atomic`: the content is written to a second file, flushed to the device unless the caller does
- * without, and then renamed.
+ * `fs/writeFile` with `atomic`: the content is written to a second file, flushed to the device (unless the caller turns
+ * that off), and then renamed.
  *
- * A reader of the path sees the old content or the new one, even after a crash if it was flushed. Mode, owner, access control list and
- * users' attributes are kept. The name gets a new inode, so other hard links would keep the old content: that is
- * refused unless the caller allows it. A link is followed to the name it stands for.
+ * A reader of the path sees either the old content or the new one. If the new content was flushed, this holds even
+ * after a crash. Mode, owner, access control list and users' attributes are kept. The name gets a new inode, so other
+ * hard links would keep the old content: that is refused unless the caller allows it. A link is followed to the name it
+ * stands for.
  */
 
 import { invalidRequest } from "../errors.ts";
@@ -72,7 +73,7 @@ function inspect({ directory, name }: Location, request: WriteFileRequest): File
   const existing = must(stat);
   if (ifMatch === "absent") throw new ContentMismatchError(ifMatch, "exists");
   if (existing.type === S_IFDIR) throw new OsError(EISDIR);
-  // Either it is forbidden, or it was put there after the path was followed; then the caller may try again.
+  // Either links are forbidden, or the link was put there after the path was followed. Then the caller may try again.
   if (existing.type === S_IFLNK) throw crossesALink();
   if (existing.type !== S_IFREG) throw notAFile(toBytePath(request.path));
   if (existing.links > 1 && !breakHardLinks) {
@@ -97,7 +98,9 @@ async function expect(io: IoContext, { directory, name }: Location, digest: Cont
   }
 }
 
-/** Writes the content, sets mode, owner and time, and brings all of it to the device where that is asked for. */
+/**
+ * Writes the content, sets mode, owner and time, and flushes all of it to the device unless the request turns that off.
+ */
 async function fill(
   io: IoContext,
   fd: number,
@@ -128,7 +131,7 @@ function keepAttributesOf({ directory, name }: Location, fd: number): void {
   const flags = O_NOFOLLOW | O_NONBLOCK;
   const readable = openAt(directory, name, O_RDONLY | flags);
   const old = readable === -EACCES ? openAt(directory, name, O_WRONLY | flags) : readable;
-  if (old === -ENOENT) return; // Gone meanwhile: there is nothing to be kept.
+  if (old === -ENOENT) return; // It is gone by now: there is nothing to keep.
   must(old);
   try {
     keepAttributes(old, fd);

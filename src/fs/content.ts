@@ -72,7 +72,7 @@ export function readNow(fd: number, target: ReadTarget, part: Bytes, offset: num
 /** Waits for a device on another thread. */
 export async function readOnPool(io: IoContext, fd: number, part: Bytes, offset: number): Promise<number> {
   const count = await io.blocking.run(() => readAtOnPool(fd, part, offset));
-  // The thread cannot tell why it failed. The same call here fails again at once and tells.
+  // The thread cannot tell why it failed. The same call here fails again at once, and reports the reason.
   return count >= 0 ? count : must(readAt(fd, part, offset));
 }
 
@@ -83,7 +83,7 @@ export interface PieceOptions {
   /** A multiple of 3. */
   readonly pieceBytes?: number;
   readonly signal?: AbortSignal | undefined;
-  /** Called and awaited once, when there is more content than this. */
+  /** `makeRoom` is called and awaited once, when there is more content than this. */
   readonly roomBytes?: number;
   readonly makeRoom?: () => void | Promise<void>;
 }
@@ -146,7 +146,7 @@ export async function writeInOrder(io: IoContext, fd: number, bytes: Bytes, offs
 
 async function writeOnPool(io: IoContext, fd: number, part: Bytes, offset: number): Promise<number> {
   const count = await io.blocking.run(() => writeAtOnPool(fd, part, offset));
-  // Writing the same bytes to the same place again does no harm, and tells why it failed.
+  // Writing the same bytes to the same place again does no harm, and reports why it failed.
   return count >= 0 ? count : must(writeAt(fd, part, offset));
 }
 

@@ -34,7 +34,7 @@ export function createWithParents(path: ByteString): void {
     if (made === -ENOENT && existing !== ROOT) {
       missing.push(existing);
       existing = parentBytePath(existing);
-    } // What exists is never told to be on a read-only filesystem, but for a placeholder.
+    } // EROFS: it is missing, or a placeholder. An existing directory gives EEXIST, even on a read-only filesystem.
     else if (made !== -EROFS && isOrBecomesDirectory(existing)) break;
     else throw new OsError(-made);
   }

@@ -29,7 +29,7 @@ export class FileBeside {
   readonly #place: Place;
   #isNamed: boolean;
 
-  /** The directory's descriptor stays its owner's. */
+  /** The directory's descriptor still belongs to the caller. */
   constructor(directory: number, mode: number) {
     this.#place = { directory, path: `.exec-server-${crypto.randomUUID()}.tmp` as ByteString };
     const unnamed = openUnnamed(directory, mode);
@@ -37,14 +37,14 @@ export class FileBeside {
     this.fd = unnamed ?? must(openAt(directory, this.#place.path, O_WRONLY | O_CREAT | O_EXCL, mode));
   }
 
-  /** The name it has from now on. */
+  /** Gives the file its name, if it has none yet, and returns that name. */
   takeName(): Place {
     if (!this.#isNamed) must(nameFile(this.fd, this.#place));
     this.#isNamed = true;
     return this.#place;
   }
 
-  /** It now has another name. */
+  /** The file now has another name, so `close` has nothing to remove. */
   nameIsGone(): void {
     this.#isNamed = false;
   }

@@ -60,7 +60,7 @@ export interface LargeContentReceiver {
    * there is no room yet; no file is held open while waiting for it.
    */
   makeRoom(length: number): void | Promise<void>;
-  /** Called before this many bytes come to the sink, if they are large, or more than was known before. */
+  /** Called before this many bytes come to the sink, if the content is large or longer than was known before. */
   makeRoomInMemory(bytes: number): void | Promise<void>;
   /** Takes the whole content instead of the sink. The array belongs to the receiver. */
   takeBytes(bytes: Uint8Array<ArrayBuffer>): void;

@@ -1,5 +1,6 @@
 /**
- * Conditional writes: when a file still has the content the caller has read, and how that stays true until the write.
+ * Conditional writes: they check that a file still has the content the caller has read, and keep that true until the
+ * write.
  *
  * The content is digested once. Right before the write the file must be the same file in the same state, under an
  * advisory lock that other servers' conditional writes also take. So if several expect the same content, exactly one

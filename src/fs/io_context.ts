@@ -10,7 +10,7 @@ export interface IoContext {
   /** For calls that may wait for a device. */
   readonly blocking: BlockingCalls;
   readonly clock: Clock;
-  /** Opens with other rights than all of this program's; returns what `open` returns, or throws. */
+  /** Opens with fewer rights than this program has. Returns what `open` returns, or throws. */
   readonly guardOpen?: OpenGuard;
 }
 

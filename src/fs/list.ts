@@ -1,6 +1,6 @@
 /**
- * `fs/list`: the names in a directory with what the kernel knows of each. Links are described themselves: for programs
- * that copy a tree, or show it.
+ * `fs/list`: the names in a directory, with what the kernel knows about each. It is for programs that copy a tree or
+ * show it, so a link is described itself and not followed.
  */
 
 import { lossyText } from "../os/files/byte_string.ts";
@@ -12,7 +12,7 @@ import type { IoContext } from "./io_context.ts";
 import { directoryEntries } from "./directory_entries.ts";
 import type { DirectoryRecord } from "./tree/directory_reader.ts";
 
-/** Stands in for the type of what is neither file, directory nor link. */
+/** `other` is whatever is neither a file, a directory nor a link. */
 export function listKind(type: number): FsListEntry["kind"] {
   if (type === S_IFREG) return "file";
   if (type === S_IFDIR) return "directory";

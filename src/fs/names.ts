@@ -1,4 +1,6 @@
-/** `fs/rename`, `fs/chmod`, `fs/setTimes` and `fs/symlink`: operations that change a name, mode or time, but no content. */
+/**
+ * `fs/rename`, `fs/chmod`, `fs/setTimes` and `fs/symlink`: operations that change a name, mode or time, but no content.
+ */
 
 import { type ByteString, toByteString } from "../os/files/byte_string.ts";
 import { EINVAL, ENOENT, ENOSYS } from "../os/errno.ts";

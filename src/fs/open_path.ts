@@ -109,7 +109,7 @@ export function locate(path: ByteString, options: { followSymlinks: boolean }): 
 /** Null when there is no link at the name. */
 function targetOfLink(directory: number, name: ByteString): ByteString | null {
   const link = openAt(directory, name, O_PATH | O_NOFOLLOW);
-  if (link < 0) return null; // Nothing there, or whoever uses the name finds out what else.
+  if (link < 0) return null; // Nothing is there. Any other problem shows when the name is used.
   try {
     const target = readLinkAt(link, "" as ByteString);
     if (typeof target === "number") return null;
@@ -123,13 +123,13 @@ function targetOfLink(directory: number, name: ByteString): ByteString | null {
 /** Both bits: in this directory everybody may create names, and remove only their own. */
 const STICKY_FOR_ALL = 0o1002;
 
-/** In a sandbox: all users that it does not know. */
+/** The uid that a sandbox shows for all users it does not know. */
 const UNKNOWN_UID = 65_534;
 
 /**
- * The rule that the kernel has on nearly all systems (`fs.protected_symlinks`). It cannot apply it to links that are
- * followed here. In a place like /tmp only links of ours and of the directory's owner are followed: another user's link
- * could lead to any file of ours.
+ * The rule that the kernel has on nearly all systems (`fs.protected_symlinks`). The kernel cannot apply it here,
+ * because this code follows the links itself. In a place like /tmp only links of ours and of the directory's owner are
+ * followed: another user's link could lead to any file of ours.
  */
 function mayFollow(directory: number, link: number): boolean {
   const place = must(statFd(directory));

@@ -66,7 +66,7 @@ export async function readFile(
   }
 }
 
-/** At least this much. */
+/** The smallest multiple of 3 that is at least this much. */
 function multipleOf3(bytes: number): number {
   return Math.ceil(bytes / 3) * 3;
 }
@@ -81,7 +81,10 @@ function openRange(io: IoContext, request: ReadFileRequest): FileRange {
   throw offset < MAX_OFFSET ? tooLarge() : new OsError(EINVAL);
 }
 
-/** The whole content in one array, if it is not longer than it said. Otherwise null, and nothing is lost. */
+/**
+ * The whole content in one array, if it is not longer than expected. Null: it is longer, and must be read again in
+ * pieces.
+ */
 async function readWhole(
   io: IoContext,
   fd: number,
@@ -103,7 +106,8 @@ let shared: ReadTarget | undefined;
 
 /**
  * The usual case: a small file that is in memory. One call reads it whole into a buffer that all requests share, which
- * works because nothing can run between the call and the sink. False, and nothing was handed over, in any other case.
+ * works because nothing can run between the call and the sink. In any other case it returns false, and nothing was
+ * handed over.
  */
 function readSmall(
   fd: number,

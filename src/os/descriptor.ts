@@ -53,7 +53,7 @@ export function openPipe(): Pipe {
   return { readEnd: view.getInt32(0, true), writeEnd: view.getInt32(4, true) };
 }
 
-/** Opens without any policy of ours; -1 when that is not possible. */
+/** Opens a path without any checks of ours; -1 when that is not possible. */
 export function openDescriptor(path: string | Uint8Array, flags: number): number {
   return libc().open(cString(path), flags | O_CLOEXEC, 0);
 }
@@ -112,7 +112,7 @@ export function closeDescriptor(fd: number): void {
   libc().close(fd);
 }
 
-/** Ends one or both directions of a connection, while the descriptor stays its owner's. */
+/** Ends one or both directions of a connection. The descriptor still belongs to its owner. */
 export function shutDownSocket(fd: number, how: number): boolean {
   return descriptorFunctions().shutdown(fd, how) === 0;
 }

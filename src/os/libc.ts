@@ -1,14 +1,15 @@
 /**
- * The C library: the functions that a server needs before it has answered its first client, loaded on first use and kept
- * for good, and how other modules load theirs.
+ * The C library: the functions that a server needs before it has answered its first client, and how other modules load
+ * theirs. They are loaded on first use and kept for good.
  *
- * Loading is not free: for every function that is called on this thread the runtime compiles a piece of machine code,
- * which takes 0.1 to 0.25 ms and makes calls faster. A server has that done in its warm-up (`postponeCompiling`,
- * `compileLibc`). Functions that come later, or with one kind of work only, are in tables of the modules that call them.
+ * Loading is not free. For every function that is called on this thread the runtime compiles a piece of machine code,
+ * which takes 0.1 to 0.25 ms and makes calls faster. A server does that in its warm-up (`postponeCompiling`,
+ * `compileLibc`). Functions that are needed later, or for one kind of work only, are in tables of the modules that call
+ * them.
  *
- * Owns the two ways to read memory that is not ours. Promises numbers where a number is enough: results are declared
- * `i32`, because `isize` always becomes a BigInt. What the functions mean together is left to the modules beside this
- * one.
+ * The two ways to read memory that is not ours are here. Results are declared `i32`, so that they are plain numbers
+ * where a number is enough: `isize` always becomes a BigInt. What the functions mean together is left to the modules
+ * beside this one.
  *
  * Functions declared `nonblocking` run on threads of the runtime's blocking pool. For such a call the runtime does not
  * keep the buffers alive by itself (a compiled program was seen to corrupt them): make it inside `whilePinned`.
@@ -24,9 +25,9 @@ import { LIBC_PATHS } from "./libc_access.ts";
 export type CBuffer = Uint8Array<ArrayBuffer>;
 
 /**
- * "owns" says who frees what a row touches. All buffers are only borrowed for the duration of the call unless stated.
- * Variadic functions are declared with the arguments we pass, which is right for integer arguments on x86-64 and on
- * Linux arm64.
+ * Comments say who owns, and so frees, what a row touches. All buffers are only borrowed for the duration of the call
+ * unless stated. Variadic functions are declared with the arguments we pass, which is right for integer arguments on
+ * x86-64 and on Linux arm64.
  */
 const SYMBOLS = {
   // Descriptors. Returned ones are owned by the caller, who closes them.
@@ -72,7 +73,7 @@ const SYMBOLS = {
   // Addresses, declared as integers: a permission scoped to this one library forbids pointer objects.
   /** With length 0: the address of the first buffer. */
   addressOf: { name: "memcpy", parameters: ["buffer", "buffer", "usize"], result: "usize" },
-  /** From foreign memory into ours. The caller answers for the address. */
+  /** From foreign memory into ours. The caller must make sure that the address is right. */
   copyFrom: { name: "memcpy", parameters: ["buffer", "usize", "usize"], result: "usize" },
   __errno_location: { parameters: [], result: "usize" },
 } as const satisfies Deno.ForeignLibraryInterface;
@@ -82,7 +83,7 @@ export type Libc = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
 let loaded: Libc | undefined;
 
 let compiles = true;
-/** Of tables that were loaded without being compiled: each loads one again. */
+/** One for each table that was loaded without being compiled: it loads the table again. */
 const compilations: (() => void)[] = [];
 
 /** The functions above; loads them on the first call. */
@@ -126,9 +127,9 @@ function loadTable<const Symbols extends Deno.ForeignLibraryInterface>(
 }
 
 /**
- * The runtime compiles no function that takes a structure by value. So one is declared behind the real arguments, of one
- * byte. C functions do not see arguments they do not know of: the caller alone puts them in place and removes them, on
- * x86-64 and arm64 alike.
+ * The runtime does not compile a function that takes a structure by value. So a structure of one byte is declared after
+ * the real arguments. C functions do not see arguments they do not know of: on x86-64 and arm64 the caller alone puts
+ * them in place and removes them.
  */
 const UNSEEN = { struct: ["u8"] } as const;
 const UNSEEN_VALUE = new Uint8Array(new ArrayBuffer(1));
@@ -159,7 +160,7 @@ function withoutUnseen(call: AnyCall): AnyCall {
   return (...args) => call(...args, UNSEEN_VALUE);
 }
 
-/** Loads functions now, compiled. Throws where there are none to be had. */
+/** Loads functions now, compiled. Throws where the C library cannot be loaded. */
 export function loadFromLibc<Symbols extends Deno.ForeignLibraryInterface>(
   symbols: Symbols,
 ): Deno.DynamicLibrary<Symbols>["symbols"] {

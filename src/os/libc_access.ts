@@ -1,9 +1,9 @@
 /**
- * Whether this program may call the C library, told without loading it: what is built on it has a counterpart that does
- * less (`process/command_backend.ts`, `fs/portable/`), and clients are told which of the two they have.
+ * Whether this program may call the C library, told without loading it. What is built on the library has a counterpart
+ * that does less (`process/command_backend.ts`, `fs/portable/`), and clients are told which of the two they have.
  */
 
-/** Found by the loader itself. Takes a permission for all libraries: one that names files compares whole paths. */
+/** The loader finds it by itself. Needs a permission for all libraries: one that names files compares whole paths. */
 const BARE_NAME = "libc.so.6";
 
 /** Where distributions put it, for a permission that names one of these files. */

@@ -3,6 +3,6 @@ export function ownUid(): number | null {
   try {
     return Deno.uid();
   } catch {
-    return null; // Not permitted: whatever belongs to somebody is then somebody else's.
+    return null; // Not permitted: then everything counts as somebody else's.
   }
 }

@@ -1,8 +1,8 @@
 /**
- * The mode of the terminal that this program was started on: raw, so that every key and every byte passes unchanged, and
- * back to what it was.
+ * The mode of the terminal that this program was started on: set to raw, so that every key and every byte passes
+ * unchanged, and later set back to what it was.
  *
- * `Deno.stdin.setRaw` is not enough: it lets the terminal turn line feeds into returns, which tears the screens of
+ * `Deno.stdin.setRaw` is not enough: it lets the terminal add a return to line feeds, which tears the screens of
  * programs that have switched that off on their side.
  */
 

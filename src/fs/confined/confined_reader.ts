@@ -4,9 +4,9 @@
  *
  * It must never find more than a helper. So capabilities are dropped for the call that opens a file. No link is
  * followed, since it may lead to a place where a sandbox has its own files. And only filesystems that store what is
- * written to them are read, judged by the opened file, which no rename can change. The kernel may show its own
- * filesystems, such as any procfs, differently to a helper, or not at all. Whatever is refused here is asked of a
- * helper, and its answer counts.
+ * written to them are read. The opened file tells which filesystem it is on, and no rename can change that. The kernel
+ * may show its own filesystems, such as any procfs, differently to a helper, or not at all. If anything is refused
+ * here, a helper is asked, and its answer counts.
  */
 
 import { DomainError } from "../../errors.ts";

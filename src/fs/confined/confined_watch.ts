@@ -90,7 +90,7 @@ export class ConfinedWatch implements WatchSource {
     }
   }
 
-  /** Below the watched path no link is followed, so only the way to it can differ. */
+  /** No link is followed below the watched path, so only the part up to the watched path can differ. */
   #realPath(path: ByteString): ByteString {
     const { root } = this.#order;
     if (this.#realRoot === null || this.#realRoot === root) return path;

@@ -159,7 +159,7 @@ export class HelperClient implements HelperEvents {
       this.#reader.push(bytes, (frame) => this.#reply(frame));
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
-      // After this nothing can be told from garbage.
+      // Nothing that comes after this could be told from garbage.
       this.#port?.kill();
       this.ended(error.message);
     }

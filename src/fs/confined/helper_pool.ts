@@ -23,7 +23,7 @@ export interface HelperPoolOptions {
   /** Starts a helper that is confined by the policy from its first instruction. */
   start(files: FilePolicy, events: HelperEvents): Promise<HelperPort>;
   readonly clock: Clock;
-  /** For all connections together, besides one for each. */
+  /** For all connections together. A connection's first helper is allowed even beyond this. */
   readonly maxHelpers?: number;
   /** For one connection. */
   readonly maxOfOwner?: number;
@@ -96,7 +96,7 @@ export class HelperPool {
     return this.#use(owner, files, (helper) => work(helper.client));
   }
 
-  /** The same for work that opens a file or a watch. The work must count it in its first step. */
+  /** The same for work that opens a file or a watch. The first step of the work must be to count it (`fileOpened`). */
   hold<Value>(
     owner: HelperOwner,
     files: FilePolicy,
@@ -127,7 +127,7 @@ export class HelperPool {
       helper.users--;
       helper.lastUsedAtMs = this.#options.clock.now();
       this.#rest(helper);
-      // A helper that holds files from now on has made room for another.
+      // A helper that holds files from now on no longer counts here, which makes room for another.
       if (helper.client.holdsFiles) this.#wake();
     }
   }

@@ -39,13 +39,13 @@ export interface HelperProgram {
 export const HELPER_MODE = "fs-helper";
 
 const LIBRARY = /\.so(?:\.\d+)*$/;
-/** Programs name it themselves, by a path that is a link on most systems. */
+/** The dynamic loader. Programs name it by a path that is a link on most systems. */
 const LOADER = /\/(ld-linux[^/]*)$/;
 const LOADER_DIRECTORIES = ["/lib64", "/lib"];
 /** The loader looks here first. Without it, the loader searches directories. */
 const LOADER_CACHE = "/etc/ld.so.cache";
 
-/** The permissions of the mode inside, whatever this process may do. */
+/** The permissions of the helper mode inside the sandbox. They do not depend on what this process may do. */
 const PERMISSIONS = ["--allow-read", "--allow-write", "--allow-ffi", "--allow-sys=uid"];
 /** Nothing is downloaded, resolved or asked for. */
 const QUIET = ["--no-config", "--no-lock", "--no-remote", "--no-npm", "--no-prompt", "--quiet"];
@@ -96,7 +96,7 @@ function chosenProgram({ argv, env: more = {}, reads = [] }: HelperCommand, env:
   };
 }
 
-/** Where the runtime keeps compiled modules. Not required, but three times as fast. */
+/** Where the runtime keeps compiled modules. The helper does not need it, but is three times as fast with it. */
 function runtimeCache({ DENO_DIR, XDG_CACHE_HOME, HOME }: Readonly<Record<string, string>>): string | null {
   const cache = DENO_DIR ?? (XDG_CACHE_HOME !== undefined ? `${XDG_CACHE_HOME}/deno` : `${HOME}/.cache/deno`);
   return cache.startsWith("/") && exists(cache) ? Deno.realPathSync(cache) : null;

@@ -68,7 +68,7 @@ export interface ReadFileRoom {
 
 /** How `readFile` is answered if the content was not simply sent. */
 export type ReadFileOutcome =
-  /** Nothing was sent. It needs room for this many bytes, either all in memory at once or not. */
+  /** Nothing was sent. It needs room for this many bytes. `inMemory`: all of them are in memory at once. */
   | { readonly needsRoom: number; readonly inMemory: boolean }
   /** Nothing was sent. The content is fetched with `readSource` and released with `closeSource`. */
   | { readonly source: number; readonly length: number };

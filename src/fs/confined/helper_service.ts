@@ -1,8 +1,8 @@
 /**
  * The helper's side of the conversation: carries out requests on a filesystem and answers them.
  *
- * Requests run side by side; the server keeps those apart that must not. Opened files stay open until they are closed
- * or the conversation ends. Watches go on until they are cancelled or the conversation ends.
+ * Requests run side by side. The server keeps apart those that must not run together. Opened files stay open until they
+ * are closed or the conversation ends. Watches go on until they are cancelled or the conversation ends.
  */
 
 import type { ByteSource } from "../../bytes.ts";
@@ -61,12 +61,14 @@ class NeedsRoomError extends Error {
   }
 }
 
-/** One content on its way to the server, which has room for this much of it. */
+/** Content on its way to the server, and how much room the server has for it. */
 class RoomReading implements LargeContentReceiver {
   source: ByteSource | null = null;
   readonly #room: ReadFileRoom;
   readonly #send: ByteSink;
-  /** For short content that may turn out longer: what was sent cannot be taken back. */
+  /**
+   * Short content may turn out to be longer, and what was sent cannot be taken back. So it is held here until the end.
+   */
   readonly #held: Bytes[] = [];
 
   constructor(room: ReadFileRoom, send: ByteSink) {

@@ -40,7 +40,7 @@ export class HelperSource implements ByteSource {
   async next(): Promise<Uint8Array | null> {
     const piece = await (this.#next ?? this.#fetch());
     this.#next = piece === null ? null : this.#fetch();
-    // A caller that does not ask again does not want to know.
+    // A failed fetch matters only to a caller that asks again.
     this.#next?.catch(() => {});
     return piece;
   }

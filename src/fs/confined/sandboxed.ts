@@ -1,10 +1,10 @@
 /**
- * The filesystem interface by asking a helper that is confined by a policy: the kernel decides what is refused.
+ * The filesystem interface, carried out by a helper that a policy confines. The kernel decides what is refused.
  *
  * If a policy makes everything readable, reading need not wait for a helper (`confined_reader.ts`). If a helper is
  * lost, operations that only read are asked again. Writes are not, since they may have been done.
  *
- * More than 300 lines: one short method for each of the interface, and how a lost helper is handled for all.
+ * More than 300 lines: one short method for each method of the interface, and one place that handles a lost helper.
  */
 
 import type { ByteSource } from "../../bytes.ts";
@@ -74,7 +74,7 @@ export function mayReadDirectly(policy: FilePolicy, path: NativePath): boolean {
   return readsEverything(policy);
 }
 
-/** What a helper is asked to do, as far as it matters when that fails. */
+/** What a helper is asked to do: the facts that matter if it fails. */
 interface Errand {
   /** The helper is kept for a file that stays open. */
   readonly holds?: true;
@@ -156,7 +156,8 @@ export class SandboxedFileSystem implements FileSystem {
   async createDirectory(request: CreateDirectoryRequest): Promise<void> {
     await this.#ask("createDirectory", request);
     const { path } = request;
-    // A denied path is covered by a directory too, but not by one that could be created.
+    // A denied path is covered by a directory too, so the helper may find one there. But the client could not have
+    // created it.
     const isCovered = this.#options.policy.missing.some((place) => place.isHidden && place.path === path);
     if (isCovered) throw new OsError(EROFS);
   }
@@ -218,8 +219,8 @@ export class SandboxedFileSystem implements FileSystem {
   }
 
   /**
-   * Reads without a helper, where that finds the same: the policy lets everything be read, and the place is not one of
-   * which a sandbox has its own. Null: ask a helper (also to learn why the direct read failed).
+   * Reads without a helper where the result is the same: the policy makes everything readable, and a sandbox has no
+   * files of its own at that place. Null: ask a helper (also to learn why the direct read failed).
    */
   async #directly<Value>(
     path: NativePath,
@@ -318,8 +319,8 @@ class HelperOpenFile implements OpenFile {
 const REFUSALS: ReadonlySet<number> = new Set([EACCES, EPERM]);
 
 /**
- * The errors with which a path where nothing may be created may refuse: it is covered by an empty directory or file,
- * and a mount.
+ * The errors that a write may get at a path where nothing may be created. Such a path is covered by an empty directory
+ * or file, and by a mount.
  */
 const COVER_REFUSALS: ReadonlySet<number> = new Set([...REFUSALS, EBUSY, EEXIST, EISDIR, ENOTDIR, EXDEV]);
 
@@ -338,7 +339,7 @@ function deniedWrite(error: OsError, policy: FilePolicy, params: unknown): OsErr
   return isReadOnly ? new OsError(EROFS) : error;
 }
 
-/** For callers that want all of it at once, unless they have gone. */
+/** For callers that want all of the content at once. Stops when they have gone. */
 async function drain(source: ByteSource, sink: ByteSink, signal: AbortSignal | undefined): Promise<void> {
   try {
     for (let piece = await source.next(); piece !== null; piece = await source.next()) {

@@ -45,7 +45,7 @@ async function copyLink(context: PortableContext, from: string, to: string): Pro
 }
 
 interface CopyFileOptions {
-  /** Links at the destination have been followed already, or must not be. */
+  /** True: a link at the destination is refused. False: links there have been followed already. */
   readonly isInTree: boolean;
   readonly signal: AbortSignal | undefined;
 }
@@ -64,7 +64,7 @@ async function copyFile(
     const destination = await RuntimeFile.open(context, to, { access: "write", mode, mayBeDevice: !isInTree });
     try {
       if (!destination.isDevice) await mustBe(context, to, destination.facts);
-      // Not emptied by opening it: it may be the same file, which is then its own copy already.
+      // The destination was not emptied when it was opened: it may be the source itself, and then nothing is copied.
       if (destination.facts.identity !== source.facts.identity) await copyContent(source, destination, signal);
     } catch (error) {
       destination.drop();
@@ -130,7 +130,9 @@ async function copyTree(context: PortableContext, from: string, to: string, sign
   }
 }
 
-/** New directories get the permissions of their originals. The owner's bits stay, or nothing could be put in. */
+/**
+ * New directories get the permissions of their originals. The owner's bits are always set, or nothing could be put in.
+ */
 async function makeDestination(
   context: PortableContext,
   path: string,

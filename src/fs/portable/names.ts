@@ -1,4 +1,7 @@
-/** `fs/createDirectory`, `fs/remove`, `fs/rename`, `fs/chmod`, `fs/setTimes` and `fs/symlink` with the runtime's own functions. */
+/**
+ * `fs/createDirectory`, `fs/remove`, `fs/rename`, `fs/chmod`, `fs/setTimes` and `fs/symlink` with the runtime's own
+ * functions.
+ */
 
 import { EBUSY, EEXIST, ENOENT, ENOTEMPTY } from "../../os/errno.ts";
 import { S_IFDIR } from "../../os/files/file_stat.ts";
@@ -78,7 +81,7 @@ export async function remove(context: PortableContext, request: RemoveRequest): 
   // The system would refuse this too, but only after everything below is gone.
   if (path === "/") throw new OsError(EBUSY);
   try {
-    // Removing it would free the path inside the sandbox it stands for.
+    // Removing a placeholder would free the path inside its sandbox.
     await refusePlaceholder(context, path);
     await removeInRounds(context, path, request.recursive);
   } catch (error) {
@@ -91,7 +94,8 @@ async function removeInRounds(context: PortableContext, path: string, recursive:
     try {
       return await context.call(() => Deno.remove(path, { recursive }));
     } catch (error) {
-      // If something is missing, the first attempt means the path itself, a later one something below it.
+      // The path itself may be missing, or something below it that another program has removed. The look below tells
+      // which.
       const isWorthAnother = recursive && (isErrno(error, ENOENT) || isErrno(error, ENOTEMPTY));
       if (!isWorthAnother || round === MAX_ROUNDS) throw error;
       if (await context.lookIfThere(path) === null) {

@@ -23,7 +23,7 @@ export interface FileFacts {
   readonly inode: number;
   /** Device, inode and birth time, to compare: a new file often gets the inode number of a deleted one. */
   readonly identity: string;
-  /** Changes with the content, as far as the runtime shows: in whole milliseconds. */
+  /** Changes when the content changes, as far as the runtime can show it: its times are whole milliseconds. */
   readonly version: string;
   readonly modifiedAtMs: number;
   /** 0 when it is not recorded. */

@@ -1,4 +1,7 @@
-/** `fs/readFile`, `fs/getMetadata`, `fs/canonicalize`, `fs/readDirectory` and `fs/list` with the runtime's own functions. */
+/**
+ * `fs/readFile`, `fs/getMetadata`, `fs/canonicalize`, `fs/readDirectory` and `fs/list` with the runtime's own
+ * functions.
+ */
 
 import { internalError } from "../../errors.ts";
 import { EINVAL } from "../../os/errno.ts";

@@ -1,6 +1,6 @@
 /**
- * One open file, by the runtime's descriptor functions. They take a position with every call, and flags that keep an
- * open from waiting for a fifo or a device.
+ * One open file, read and written with the runtime's descriptor functions. Every call takes a position. Opening takes
+ * flags, which keep it from waiting for a fifo or a device.
  */
 
 import fs from "node:fs";
@@ -40,7 +40,8 @@ type PieceOptions = Pick<DirectPieceOptions, "offset" | "maxBytes" | "signal" | 
 
 export interface OpenOptions {
   /**
-   * `write` creates the file if it is missing, `create` only then, `update` never; `change` also reads. None empties it.
+   * `write` creates the file if it is missing. `create` fails if it exists. `update` never creates it. `change` is the
+   * same, and can also read. None of them empties the file.
    */
   readonly access: keyof typeof FLAGS;
   /** Mode of a new file, before the umask. */
@@ -170,7 +171,9 @@ export class RuntimeFile {
     await this.#context.call(() => promised<void>((done) => fs.close(this.#fd, done)));
   }
 
-  /** For a file that was only read, and after a failure, which is the error to report. */
+  /**
+   * Closes without reporting errors: for a file that was only read, and after a failure, which is the error to report.
+   */
   drop(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -191,9 +194,9 @@ const STICKY_FOR_ALL = 0o1002;
 /**
  * Follows links in the last component, so that the name found is not a link.
  *
- * The runtime resolves links itself before it opens a path, so the kernel cannot apply its rule for places like /tmp
+ * The runtime resolves links itself before it opens a path. So the kernel cannot apply its rule for places like /tmp
  * (`fs.protected_symlinks`): only links of ours and of the directory's owner are followed there. The rule is applied
- * here, by a look before the use.
+ * here, with a check before each use.
  */
 export async function followLinks(context: PortableContext, path: string): Promise<string> {
   let current = path;

@@ -2,8 +2,8 @@
  * `fs/writeFile` in place, also conditional, and `fs/open`, with the runtime's own functions.
  *
  * A conditional write holds the same advisory lock as servers with the C library, from before the content is digested
- * until it is written. So if several expect the same content, exactly one finds it. A program that ignores the lock is
- * noticed by the file's size and change time, which the runtime gives in whole milliseconds.
+ * until it is written. So if several expect the same content, exactly one finds it. If a program ignores the lock, that
+ * shows in the file's size and modification time. The runtime gives that time in whole milliseconds.
  */
 
 import { internalError } from "../../errors.ts";
@@ -109,7 +109,7 @@ async function openExisting(context: PortableContext, path: string, expected: Co
 
 /**
  * Waits for the file's advisory lock, which is held until the result is closed. The runtime can lock only files opened
- * in its other way, so the file is opened twice and must be the same both times.
+ * with `Deno.open`. So the file is opened twice and must be the same both times.
  */
 async function lockFile(
   context: PortableContext,

@@ -97,7 +97,9 @@ function openDirectoryOf(path: ByteString): number {
   return typeof real === "number" ? real : openAt(AT_FDCWD, parentBytePath(real), O_PATH | O_DIRECTORY);
 }
 
-/** New directories get the permissions of their originals. The owner's bits stay, or nothing could be put in. */
+/**
+ * New directories get the permissions of their originals. The owner's bits are always set, or nothing could be put in.
+ */
 function directoryMode(stat: FileStat): number {
   return (stat.mode & 0o777) | 0o700;
 }
@@ -109,7 +111,7 @@ function openDestination(path: ByteString, source: FileStat): number {
   return made === -EROFS ? refuseReadOnly(fd) : must(fd < 0 && made < 0 ? made : fd);
 }
 
-/** A directory exists although none can be created: a placeholder, as it looks inside its sandbox. */
+/** A directory exists although none can be created there. This is how a placeholder looks inside its sandbox. */
 function refuseReadOnly(fd: number): never {
   if (fd >= 0) closeFd(fd);
   throw new OsError(EROFS);

@@ -40,7 +40,7 @@ export async function copyFile(io: IoContext, from: Place, to: Place, options: C
     const destination = openEnd(to, flags, { mode: source.stat.mode & 0o777, mayBeDevice: options.mayFollow });
     try {
       if (destination.stat.type !== S_IFREG) await copyByHand(io, source.fd, destination.fd, { offset: 0, signal });
-      // Not emptied by opening it: it may be the same file, which is then its own copy already.
+      // The destination was not emptied when it was opened: it may be the source itself, and then nothing is copied.
       else if (destination.stat.identity !== source.stat.identity) {
         // The mode first: the content may be secret. If that is refused, nothing has been changed.
         const { mode } = source.stat;
@@ -61,7 +61,7 @@ export async function copyFile(io: IoContext, from: Place, to: Place, options: C
   }
 }
 
-/** A regular file, or, where that makes sense, a device like /dev/null, as for `fs/writeFile`. Never waits for one. */
+/** Opens a regular file or, if allowed, a device like /dev/null, as for `fs/writeFile`. Never waits for a device. */
 function openEnd({ directory, path }: Place, flags: number, { mode = 0, mayBeDevice = false } = {}): Opened {
   const fd = openAt(directory, path, flags | O_NONBLOCK | O_NOCTTY, mode);
   if (fd === -ENXIO) throw notAFile(path);

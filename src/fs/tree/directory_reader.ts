@@ -43,8 +43,8 @@ let records: Uint8Array<ArrayBuffer> | undefined;
 let lengths: DataView<ArrayBuffer> | undefined;
 
 /**
- * For ASCII this gives the same text; other names are put together byte by byte. One call for many names is what
- * counts.
+ * For ASCII names this gives the right text. Other names are put together byte by byte. It is fast because one call
+ * decodes many names.
  */
 const asciiDecoder = new TextDecoder("windows-1252");
 const BEYOND_ASCII = /[\u0080-\uffff]/;

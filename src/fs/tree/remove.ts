@@ -30,7 +30,7 @@ import type { Slice } from "../../os/loop/pacer.ts";
 export async function remove(io: IoContext, request: RemoveRequest, signal?: AbortSignal): Promise<void> {
   const path = toBytePath(request.path);
   try {
-    // Removing it would free the path inside the sandbox it stands for.
+    // Removing a placeholder would free the path inside its sandbox.
     if (isPlaceholder(AT_FDCWD, path)) throw new OsError(ENOENT);
     if (!request.followSymlinks) removeWithoutLinks(path, request.recursive);
     else await removeAt(AT_FDCWD, path, request.recursive, io.pacer.slice(signal));
@@ -66,7 +66,9 @@ async function removeAt(directory: number, path: ByteString, recursive: boolean,
 
 /** How often a directory is emptied again because something was put into it, or in its place. */
 const MAX_ROUNDS = 32;
-/** How often it is tried under its own name. A program that keeps swapping that name in step with us can win every time. */
+/**
+ * How often it is tried under its own name. A program that keeps swapping that name in step with us can win every time.
+ */
 const ROUNDS_UNDER_ITS_NAME = 4;
 
 /** A directory of the tree being emptied. */
@@ -123,14 +125,14 @@ function removeFile(directory: number, name: ByteString): boolean {
   if (failure >= 0 || failure === -ENOENT) return true;
   if (failure === -EISDIR) return false;
   if (failure === -EPERM) {
-    // Some filesystems say this of a directory, and all say it of a file that may not be removed.
+    // Some filesystems report this for a directory. All report it for a file that may not be removed.
     const stat = statAt(directory, name, AT_SYMLINK_NOFOLLOW);
     if (typeof stat !== "number" && stat.type === S_IFDIR) return false;
   }
   throw new OsError(-failure);
 }
 
-/** False when the directory no longer exists: what took its name is removed. */
+/** False when the directory no longer exists. Whatever took its name is removed. */
 function enter(stack: DirectoryStack, name: ByteString): boolean {
   const fd = openChildDirectory(stack.current, name);
   if (fd >= 0) {
@@ -144,8 +146,8 @@ function enter(stack: DirectoryStack, name: ByteString): boolean {
 }
 
 /**
- * Gives a name that nobody knows to whatever has this one, in a directory that is being removed too. Returns the name it
- * has then, which is the old one where it cannot be moved.
+ * Renames an entry to a name that nobody else knows. Its directory is being removed too. Returns the name it has
+ * afterwards, which is the old one if it cannot be moved.
  */
 function movedAside(directory: number, name: ByteString): ByteString {
   const path = `.exec-server-${crypto.randomUUID()}.removed` as ByteString;

@@ -1,6 +1,6 @@
 /**
- * What a walk has found so far and may still look at, whoever reads the directories. It keeps the bounds on depth,
- * directories entered, names examined and bytes of the answer.
+ * What a walk has found so far, and what it may still look at. It does not read directories itself. It keeps the bounds
+ * on depth, directories entered, names examined and bytes of the answer.
  */
 
 import { invalidRequest } from "../../errors.ts";
@@ -58,7 +58,7 @@ export class WalkListing {
     return this.#isFull ? undefined : this.#pending[this.#next++];
   }
 
-  /** Whether an opened directory is looked through: not twice, and not one too many. */
+  /** Whether an opened directory is to be read: none is read twice, and no more than the limit allows. */
   enters(identity: () => string): boolean {
     if (this.options.followDirectorySymlinks) {
       const own = identity();

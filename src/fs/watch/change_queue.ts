@@ -39,7 +39,7 @@ export class ChangeQueue {
   }
 
   add(path: ByteString, change: PathChange): void {
-    // After an overflow the client looks at everything, and that overflow has not been sent yet.
+    // An overflow is waiting to be sent. After it the client looks at everything, so nothing needs to be added.
     if (this.#isClosed || this.#hasOverflowed) return;
     const earlier = this.#pending.get(path);
     if (earlier === undefined && this.#isFull) return this.overflow();
@@ -51,7 +51,7 @@ export class ChangeQueue {
   addUnwatched(directory: ByteString): void {
     if (this.#isClosed) return;
     if (this.#isFull) this.overflow();
-    // Too many to name: the overflow is reported for the whole watch.
+    // Too many to name: the whole watch is reported as unwatched.
     if (this.#unwatched.size >= this.#maxPending) {
       this.#unwatched.clear();
       this.#unwatched.add(this.#options.root);
@@ -122,6 +122,6 @@ export class ChangeQueue {
 /** What two changes of a path amount to. */
 function merge(earlier: PathChange | undefined, later: PathChange): PathChange {
   if (earlier === undefined || later === "removed") return later;
-  // It is still new to the client; or it existed, was gone, and exists again.
+  // `created`: the path is still new to the client. `modified`: the client knew it, even if it was gone in between.
   return earlier === "created" ? "created" : "modified";
 }

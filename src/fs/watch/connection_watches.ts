@@ -1,10 +1,10 @@
 /**
  * `fs/watch` and `fs/unwatch`: the watches of one connection.
  *
- * Changes are sent in `fs/changed` notifications, collected over `debounceMs`. Nothing is lost silently: changes that
- * could not be reported become an `overflow`, and directories that cannot be watched an `unwatched`. When a watched
- * directory itself disappears, or its path leads elsewhere, `removed` is sent and is the last report of that watch. For
- * a watched file its return is reported too.
+ * Changes are sent in `fs/changed` notifications, collected over `debounceMs`. Nothing is lost silently. Changes that
+ * could not be reported become an `overflow`. Directories that cannot be watched become an `unwatched`. When a watched
+ * directory itself disappears, or its path leads elsewhere, `removed` is sent and is the last report of that watch. If
+ * a watched file returns, that is reported too.
  */
 
 import { invalidRequest } from "../../errors.ts";
@@ -72,7 +72,7 @@ export class Watches {
       send: (found) => this.#options.changed({ watchId, changes: found }),
     });
     const source = open({ root, recursive, changes });
-    // The id is taken while the tree is being looked at, and can also be given up then.
+    // The id is already in use while the tree is being looked at, and `unwatch` can end it then.
     this.#active.set(watchId, { changes, source });
     try {
       await source.start();

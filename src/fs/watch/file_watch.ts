@@ -1,6 +1,7 @@
 /**
- * Watches one path that is not a directory: its content, and whether the path disappears, returns or leads to another
- * file, because of its own name or anything on the way to it. A link is followed as long as the watch lives.
+ * Watches one path that is not a directory. It reports when the content changes, and when the path disappears, returns
+ * or leads to another file. The cause may be its own name or anything on the way to it. A link is followed as long as
+ * the watch lives.
  */
 
 import { invalidRequest } from "../../errors.ts";
@@ -74,8 +75,8 @@ export class FileWatch {
   }
 
   /**
-   * Watches everything as it is now, without a gap for what stays. Returns null, or the error number when something
-   * that exists cannot be watched. When something is missing, the way reports when it appears.
+   * Watches everything as it is now. What stays the same is watched without a gap. Returns null, or the error number
+   * when something that exists cannot be watched. When something is missing, the way reports when it appears.
    */
   #follow(): number | null {
     const { inotify, changes, path } = this.#options;
@@ -90,7 +91,7 @@ export class FileWatch {
     const content = inotify.subscribe(path, IN_MODIFY | IN_ATTRIB, {
       changed: (mask, name) => {
         if (!this.#isOpen || name !== "") return;
-        // A file that loses a name, perhaps to another file, only reports this.
+        // When a file loses a name, perhaps because another file took it, this is the only event.
         if ((mask & IN_ATTRIB) !== 0) this.#lookAgain();
         else if ((mask & IN_MODIFY) !== 0) changes.add(path, "modified");
       },

@@ -47,7 +47,7 @@ export function tellsOfChanges(directory: ByteString): boolean {
   return TELLING_FILESYSTEMS.has(filesystemTypeOf(directory));
 }
 
-/** A watch would look as if it worked. */
+/** Refuses a watch that would only look as if it worked. */
 export class SilentFilesystemError extends DomainError {
   override readonly name = "SilentFilesystemError";
 

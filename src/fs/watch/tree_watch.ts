@@ -199,7 +199,7 @@ export class TreeWatch {
     return told !== null;
   }
 
-  /** To see it being used, even where directories below are not watched. */
+  /** Watches a placeholder to notice when it is used, even if directories below are not watched. */
   #watchPlaceholder(path: ByteString): void {
     if (this.#options.recursive) this.#unseen.push({ path, isNew: true });
     else this.#watch(path);
@@ -258,7 +258,7 @@ export class TreeWatch {
       for (const record of await allRecords(fd, slice)) {
         if (this.#isClosed || this.#mustRestart || look.isGone) return;
         const child = joinBytePath(path, record.name);
-        // Already reported as gone, or reported and looked into as what replaced it.
+        // It is already reported as gone, or what replaced it has been reported and looked into.
         if (look.gone.has(child)) continue;
         if (isNew) this.#options.changes.add(child, "created");
         if (isDirectory(fd, record)) this.#unseen.push({ path: child, isNew });
@@ -283,7 +283,8 @@ export class TreeWatch {
   #cannotWatch(path: ByteString, failure: Error): void {
     const errno = failure instanceof OsError ? failure.errno : null;
     if (errno === ENOENT || errno === ENOTDIR) return; // Gone again, or a link now.
-    // If a whole watch is not possible it is refused; a missing part of a running one is reported.
+    // At the start an unexpected failure makes the whole watch fail. Any other failure is reported as a part not
+    // watched.
     const isExpected = errno === EACCES || failure instanceof SilentFilesystemError;
     if (this.#isStarting && !isExpected) throw failure;
     this.#options.changes.addUnwatched(path);
@@ -337,8 +338,8 @@ export class TreeWatch {
 }
 
 /**
- * The kernel also reports files without a name, by a name that nobody else can see. If a file of that name existed and
- * is gone, its end is reported.
+ * The kernel also reports changes to files without a name, and gives them a name that nobody else can see. If a real
+ * file of that name existed and is gone, its removal is reported anyway.
  */
 function isUnnamed(path: ByteString): boolean {
   return UNNAMED.test(lastByteName(path)) && statAt(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW) === -ENOENT;

@@ -49,7 +49,7 @@ export class MissingWatch {
     this.#options = options;
   }
 
-  /** Whether it is watched. Not when one of the paths is no longer as the client saw it, or cannot be watched. */
+  /** Whether the paths are watched. They are not if one is no longer as the client saw it, or cannot be watched. */
   watch({ watchId, missing, present }: FsWatchMissingParams): boolean {
     if (this.#isEnded || this.#active?.watchId === watchId) return false;
     this.#cancel();

@@ -1,6 +1,6 @@
 /**
- * What changes mean to a client that sees no placeholders (`launch/policy/placeholders.ts`). One that comes or goes
- * with a sandbox is not a change; one that a program starts to use has been created then.
+ * What changes mean to a client that sees no placeholders (`launch/policy/placeholders.ts`). A placeholder that comes
+ * or goes with a sandbox is not a change. When a program starts to use one, it counts as created at that moment.
  */
 
 import { PROTECTED_NAMES } from "../../launch/policy/policy_resolve.ts";

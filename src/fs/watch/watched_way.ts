@@ -74,7 +74,7 @@ export class WatchedWay {
         ahead.unshift(...componentsOf(target));
       }
     }
-    // Only now: the common part of both ways has been watched without a gap.
+    // Closed only now, so that the common part of both ways is watched without a gap.
     for (const subscription of earlier) subscription.close();
     return this.#isWhole;
   }

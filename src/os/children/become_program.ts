@@ -7,7 +7,7 @@ import { readSoftLimit, readWholeBytes } from "./procfs.ts";
 import { getLimit, RLIMIT_NOFILE, setLimit } from "./resource_limits.ts";
 
 const becomingFunctions = libcFunctions({
-  /** Returns only when it has failed. With the environment this process was started with. */
+  /** Returns only when it has failed. The program gets the environment that this process was started with. */
   execv: { parameters: ["buffer", "buffer"], result: "i32" },
 });
 
@@ -29,7 +29,7 @@ export function ownWords(count: number): Uint8Array<ArrayBuffer>[] {
 
 /** Does not return if it succeeds; otherwise returns the error number. */
 export function becomeProgram(path: Uint8Array, argv: readonly Uint8Array[]): number {
-  // What the runtime changed for itself, and a program would inherit.
+  // Undo what the runtime changed for itself, because the program would inherit it.
   reapingFunctions().sigaction(SIGPIPE, allocate(SIGACTION_BYTES), null);
   const own = getLimit(RLIMIT_NOFILE);
   const original = readSoftLimit(Deno.ppid, "Max open files");

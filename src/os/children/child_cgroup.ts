@@ -2,10 +2,11 @@
  * Control groups of our own (cgroup v2), in which all our children and their descendants live. A whole group can be
  * frozen, however fast its processes fork.
  *
- * Children are born in the group of this process, so it moves into its own group before the first of them, and starting
- * one costs nothing. To freeze them it moves on to a new group and lets the kernel freeze the ones it left. A process
- * born into a frozen group is frozen too, so a look at all processes finds everything there, and a kill reaches it.
- * Where no group may be created (an ordinary user without a delegated one, most containers) none of this is available.
+ * A child starts in the group of this process. So this process moves into its own group before the first child, and
+ * starting a child costs nothing more. To freeze the children, this process moves on to a new group and lets the kernel
+ * freeze the groups it left. A process born into a frozen group is frozen too. So a look at all processes finds
+ * everything there, and a kill reaches it. Where no group may be created (an ordinary user without a delegated one,
+ * most containers) none of this is available.
  *
  * The groups lie below the one this process was started in. They have no controllers, so they change no share of CPU or
  * memory.
@@ -58,7 +59,7 @@ export class ChildCgroup {
       if (attempt > 1) removeLeftBehind(home);
       const chance = crypto.getRandomValues(new Uint32Array(1))[0]!.toString(36);
       const group = new ChildCgroup(home, `${home}/${NAME_PREFIX}${Deno.pid}-${chance}`);
-      // What was left behind may be all that is allowed.
+      // The groups left behind may use up what is allowed. The next attempt removes them first.
       if (!makeDirectory(group.top)) continue;
       if (canFreeze(group.top) && await group.#moveOn()) return group;
       removeDirectory(group.top);
@@ -76,7 +77,7 @@ export class ChildCgroup {
     return result;
   }
 
-  /** Removes groups of servers that were killed, and their guards with them. */
+  /** Removes groups of servers that were killed together with their guards. */
   tidyUp(): void {
     removeLeftBehind(this.home);
   }
@@ -140,13 +141,13 @@ export class ChildCgroup {
 let users = 0;
 let current: Promise<ChildCgroup | null> | null = null;
 
-/** The one of this process, made for the first who asks. To be followed by `leaveChildCgroup`. */
+/** The group of this process, made for the first caller. Each call must be followed by `leaveChildCgroup`. */
 export async function joinChildCgroup(): Promise<ChildCgroup | null> {
   users++;
   return await (current ??= ChildCgroup.make());
 }
 
-/** The last to leave takes this process out of it. */
+/** When the last user leaves, this process moves out of the group. */
 export async function leaveChildCgroup(): Promise<void> {
   if (--users > 0) return;
   const leaving = await current;
@@ -161,13 +162,13 @@ function ownCgroup(): string | null {
   const path = /^0::(\/.*)$/m.exec(readText("/proc/self/cgroup") ?? "")?.[1];
   const mount = readMountTable(Deno.pid)?.find(({ type }) => type === "cgroup2");
   if (path === undefined || mount === undefined) return null;
-  // Only a part of the tree may be mounted, which the path then begins with.
+  // Perhaps only a part of the tree is mounted. Then the path begins with the root of that part.
   const { root, point } = mount;
   const below = root === "/" ? path : path === root || path.startsWith(`${root}/`) ? path.slice(root.length) : null;
   return below === null || below.includes("/..") ? null : `${point}${below === "/" ? "" : below}`;
 }
 
-/** A kernel that can, and a group that holds whole processes. */
+/** Whether the kernel can freeze groups, and this group holds whole processes. */
 function canFreeze(group: string): boolean {
   return readText(`${group}/cgroup.freeze`) !== null && readText(`${group}/cgroup.type`)?.trim() === "domain";
 }
@@ -177,8 +178,8 @@ function isFrozen(group: string): boolean {
 }
 
 /**
- * Groups of servers that ended without a chance to remove them. Those in use cannot be removed, but one that a living
- * server has just made is empty for a moment: so groups of processes that live are left alone.
+ * Removes groups of servers that ended without a chance to do so. A group in use cannot be removed. But a group that a
+ * living server has just made is empty for a moment, so groups of living processes are left alone.
  */
 function removeLeftBehind(home: string): void {
   for (const name of directoriesIn(home)) {

@@ -53,7 +53,8 @@ export function reap(pid: number): ChildStatus | null {
 }
 
 function wait(pid: number, options: number): ChildStatus | null {
-  // With WNOHANG success can also mean "nothing yet", shown by a pid of 0, which the kernel may leave unwritten.
+  // With WNOHANG success can also mean "nothing yet", shown by a pid of 0. The kernel may not write that 0, so it is
+  // set here.
   siginfoView.setInt32(SI_PID, 0, true);
   if (reapingFunctions().waitid(P_PID, pid, siginfo, options) !== 0) return { type: "unknown" };
   if (siginfoView.getInt32(SI_PID, true) !== pid) return null;

@@ -2,8 +2,8 @@
  * Tells when a child has ended.
  *
  * A pidfd in the reactor becomes readable at that moment. On a kernel without pidfds (before 5.3, or behind a filter
- * that refuses them) the children are looked at in short intervals instead: later by some milliseconds,
- * otherwise the same. Nothing is reaped here.
+ * that refuses them) the children are looked at in short intervals instead. Then the notice comes some milliseconds
+ * later, and everything else is the same. Nothing is reaped here.
  */
 
 import { type ChildStatus, peekStatus } from "./child_reaping.ts";

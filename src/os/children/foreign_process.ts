@@ -1,9 +1,9 @@
 /**
- * What a waiting thread of another process has: its descriptors, its directory, its limits, the view of files it sees.
+ * What a waiting thread of another process has: its descriptors, its directory, its limits, and the files it sees.
  *
  * Every answer is about whoever has that number now. The caller makes sure that this is still the thread that was
- * meant, by asking its listener afterwards (`isCallWaiting`). Descriptors that are returned are close-on-exec and the
- * caller's.
+ * meant, by asking its listener afterwards (`isCallWaiting`). Returned descriptors are close-on-exec and belong to the
+ * caller.
  */
 
 import { closeDescriptor } from "../descriptor.ts";
@@ -33,7 +33,7 @@ const PIDFD_THREAD = 0o200n;
 /** Resources that the kernel has limits for. */
 const RESOURCES = 16;
 
-/** The process of a thread, and what its `status` says besides. */
+/** The process of a thread, and other facts from its `status`. */
 export interface ThreadStatus {
   readonly tgid: number;
   readonly umask: number;
@@ -54,20 +54,20 @@ export function threadStatus(tid: number): ThreadStatus | null {
 
 /** The process that a thread belongs to; null when it is gone. */
 export function processOf(tid: number): number | null {
-  // Only a process has such a descriptor. Asking for it takes a tenth of the time that its `status` takes.
+  // The kernel gives this only for a process. Asking for it takes a tenth of the time of reading `status`.
   const pidfd = openPidfd(tid);
   if (pidfd < 0) return threadStatus(tid)?.tgid ?? null;
   closeDescriptor(pidfd);
   return tid;
 }
 
-/** A descriptor that stands for a thread's process and its descriptors; negative when the kernel gives none. */
+/** A pidfd through which a thread's descriptors can be taken; negative when the kernel gives none. */
 export function openThread(tid: number, tgid: number): number {
   const thread = libc().syscall(SYS_PIDFD_OPEN, BigInt(tid), PIDFD_THREAD, 0n, 0n);
   return thread >= 0 || tid !== tgid ? thread : openPidfd(tid);
 }
 
-/** A copy of a descriptor of that process; null when it has none of that number, or it is not ours to take. */
+/** A copy of a descriptor of that process; null when it has none of that number, or we may not take it. */
 export function takeDescriptor(pidfd: number, fd: number): number | null {
   const copy = libc().syscall(SYS_PIDFD_GETFD, BigInt(pidfd), BigInt(fd), 0n, 0n);
   return copy < 0 ? null : copy;
@@ -98,8 +98,8 @@ export function linkOf(tid: number, name: string): string | null {
 }
 
 /**
- * Our own way to the directory that a thread is in, so that what we start there sees it as we do, and not through the
- * thread's mounts. Null when we have no such directory at that path.
+ * Opens the directory that a thread is in, but through our own mounts. What we start there then sees it as we do, and
+ * not through the thread's mounts. Null when that path is no such directory for us.
  */
 export function openOwnDirectory(tid: number): number | null {
   const path = linkOf(tid, "cwd");
@@ -126,13 +126,13 @@ const RESOLVE_NO_MAGICLINKS = 0x02;
 const RESOLVE_IN_ROOT = 0x10;
 const OPEN_HOW_BYTES = 24;
 
-/** What a path means to a thread: the file, or that there is certainly none, or that it cannot be said. */
+/** What a path means to a thread: a file, certainly nothing, or we cannot tell. */
 export type SeenFile =
   | { readonly type: "file"; readonly identity: string; readonly isProgram: boolean }
   | { readonly type: "missing" }
   | { readonly type: "unknown" };
 
-/** What lies there is another file for each process that asks. */
+/** Each process that asks finds its own files there. */
 const OWN_PLACES = /^\/+(?:proc|dev)(?:\/|$)/;
 
 const pathFunctions = libcFunctions({
@@ -160,7 +160,7 @@ export async function findFileSeenBy(tid: number, path: string): Promise<SeenFil
   const fd = await whilePinned([name, how], () => pathFunctions().openat2(SYS_OPENAT2, root, name, how, size));
   if (fd >= 0) closeDescriptor(fd);
   closeDescriptor(root);
-  // What was answered there is answered here, as quickly, and with a reason.
+  // The other thread has got an answer, so the same call is quick here too. And here it gives a reason.
   return fileSeenBy(tid, path);
 }
 
@@ -171,7 +171,8 @@ export function fileSeenBy(tid: number, path: string): SeenFile {
   if (root < 0) return { type: "unknown" };
   try {
     const fd = openInRoot(root, path, O_PATH);
-    // A link that leads nowhere for us may lead somewhere for the thread, below its own /proc. So links count as there.
+    // A link that leads nowhere for us may lead somewhere for the thread, below its own /proc. So a link never counts
+    // as missing.
     const isMissing = (fd === -ENOENT || fd === -ENOTDIR) &&
       openedAndClosed(openInRoot(root, path, O_PATH | O_NOFOLLOW)) < 0;
     if (fd < 0) return { type: isMissing ? "missing" : "unknown" };

@@ -1,11 +1,11 @@
 /**
- * What processes use: processor time, memory, and the ports they listen on. As `/proc` tells it at this moment; of a
- * process that is gone, or that belongs to somebody else, as much as can be seen, which may be nothing.
+ * What processes use: processor time, memory, and the ports they listen on, as `/proc` shows it at this moment. Of a
+ * process that is gone, or that belongs to another user, only a part can be seen, or nothing.
  */
 
 import { listNumbers, readLink, readText, readWholeText } from "./procfs.ts";
 
-/** The same for every Linux: the kernel shows times in these units, whatever its own are. */
+/** The same on every Linux: the kernel shows times in these units, whatever units it uses itself. */
 const TICKS_PER_SECOND = 100;
 
 const LISTENING = "0A";
@@ -19,7 +19,7 @@ export interface ListeningSocket {
 export function cpuMsOf(pid: number): number {
   const text = readText(`/proc/${pid}/stat`);
   if (text === null) return 0;
-  // Fields are counted behind the program's name, which may contain anything.
+  // Fields are counted after the program's name, which may contain anything.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
   return ticks * 1000 / TICKS_PER_SECOND;

@@ -73,7 +73,7 @@ export function listMappedFiles(): string[] {
   return [...new Set(paths.filter((path) => path !== ""))];
 }
 
-/** Numbers of our own open descriptors, among them the one used for looking. */
+/** Numbers of our own open descriptors, including the one used for looking. */
 export function listOwnDescriptors(): number[] {
   return listNumbers("/proc/self/fd");
 }
@@ -147,7 +147,7 @@ export function readSysctl(name: string): string | null {
   return readText(`/proc/sys/${name.replaceAll(".", "/")}`)?.trim() ?? null;
 }
 
-/** Which users the kernel knows under which number here; null when it cannot be read. */
+/** The mapping of user ids that holds for this process (`uid_map`); null when it cannot be read. */
 export function readUidMap(): string | null {
   return readText("/proc/self/uid_map");
 }

@@ -88,7 +88,8 @@ export interface TerminalGroup {
 /**
  * The process group that has the terminal now: what a shell runs in the foreground, or the shell itself. Null when
  * there is none, or it is in a process namespace that is not visible from here. The terminal may also name a group
- * whose last process has ended, by a number that was reused since: callers must check that it is in the session.
+ * whose last process has ended, and that number may have been reused since. So callers must check that it is in the
+ * session.
  */
 export function foregroundGroup(master: number): TerminalGroup | null {
   const [pgid, sid] = [ask(master, TIOCGPGRP), ask(master, TIOCGSID)];

@@ -3,8 +3,8 @@
  *
  * Reads whole pages, several at once, and asks for more until everything is there: two or three questions for the
  * arguments of a usual program. They are asked on another thread, because the other process chooses where its memory
- * comes from, and a file on a dead network mount would stop us. What is read may change at any time: a copy counts only
- * as what was there once.
+ * comes from, and a file on a dead network mount would stop us. The memory may change at any time, so a copy shows only
+ * what was there once.
  */
 
 import { addressOf, allocate, type CBuffer, libcFunctions, whilePinned } from "../libc.ts";
@@ -27,9 +27,9 @@ const memoryFunctions = libcFunctions({
 const PAGE_BYTES = 4096;
 const POINTER_BYTES = 8;
 const VECTOR_BYTES = 16;
-/** What one question may hold: the kernel takes no more areas. */
+/** The most pages in one question: the kernel takes no more areas. */
 const MAX_PAGES_AT_ONCE = 1024;
-/** How far a long text is read ahead; more each time. */
+/** The most pages that a long text is read ahead. The number doubles with each question. */
 const MAX_PAGES_AHEAD = 256;
 
 /** There is no such memory, or it is not ours to read. */
@@ -56,8 +56,8 @@ export interface StringCopies {
 }
 
 /**
- * Pages that a read of a similar process needed. Copies of one process have their memory in the same places, so asking for
- * these at once saves the second question.
+ * Pages that a read of a similar process needed. Copies of one process have their memory in the same places, so asking
+ * for these at once saves the second question.
  */
 export interface PageHints {
   pages: readonly number[];
@@ -65,11 +65,13 @@ export interface PageHints {
 
 export interface RemoteMemoryOptions {
   readonly hints?: PageHints;
-  /** The process has its words in memory of its own, and in no file: they are read on this thread, which is quicker. */
+  /**
+   * The process has its strings in private memory and in no file. So they are read on this thread, which is quicker.
+   */
   readonly isPrivate?: boolean;
 }
 
-/** Arguments and environment of a usual program. */
+/** In pages: the arguments and environment of a usual program. */
 const MAX_HINTS = 64;
 
 export class RemoteMemory {
@@ -111,13 +113,13 @@ export class RemoteMemory {
         if (this.#hints !== null) this.#hints.pages = [...this.#used].slice(0, MAX_HINTS);
         return { text: first!, lists: all.map((list) => list!.map((bytes) => bytes!)) };
       }
-      // Behind what is needed: the first that is not there ends the question.
+      // The hinted pages come after those that are needed, because the read stops at the first page that is not there.
       await this.#load([...this.#wanted], this.#round === 0 ? this.#hints?.pages ?? [] : []);
     }
   }
 
   #pointers(address: number, maxBytes: number): number[] | null {
-    // As the kernel has it, no list is an empty one.
+    // Like the kernel, this takes a null pointer for an empty list.
     if (address === 0) return [];
     const found: number[] = [];
     for (let at = address;; at += POINTER_BYTES) {
@@ -187,7 +189,7 @@ export class RemoteMemory {
       asked.slice(0, whole).forEach((page, index) => {
         this.#pages.set(page, bytes.subarray(index * PAGE_BYTES, (index + 1) * PAGE_BYTES));
       });
-      // It stops at the first that cannot be read.
+      // The read stops at the first page that cannot be read.
       if (whole < asked.length) {
         if (!isNeeded.has(asked[whole]!)) return;
         this.#missing.add(asked[whole]!);

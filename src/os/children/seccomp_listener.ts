@@ -17,7 +17,8 @@ const SECCOMP_IOCTL_NOTIF_ID_VALID = 0x40082102n;
 /** The answer that lets the kernel go on with the call as if there were no filter. */
 const SECCOMP_USER_NOTIF_FLAG_CONTINUE = 1;
 
-// `struct seccomp_notif` and `struct seccomp_notif_resp` as far as they are used here; a younger kernel's may be longer.
+// `struct seccomp_notif` and `struct seccomp_notif_resp` as far as they are used here. A younger kernel's may be
+// longer.
 const CALL_BYTES = 80;
 const ANSWER_BYTES = 24;
 const ARGUMENTS_OFFSET = 32;
@@ -26,7 +27,7 @@ const ARGUMENTS = 6;
 export interface WaitingCall {
   /** Identifies this one call, as long as it waits. */
   readonly id: bigint;
-  /** The calling thread's. Means that thread only while the call waits. */
+  /** Number of the calling thread. It means that thread only while the call waits. */
   readonly tid: number;
   readonly number: number;
   readonly args: readonly bigint[];
@@ -57,7 +58,7 @@ function sharedBuffers(): Buffers {
  */
 export function receiveCall(listener: number): WaitingCall | null {
   const { call } = sharedBuffers();
-  call.fill(0); // The kernel insists.
+  call.fill(0); // The kernel insists on zeros.
   if (descriptorFunctions().ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, call) !== 0) return null;
   const view = new DataView(call.buffer);
   return {
@@ -94,7 +95,7 @@ function answerCall(listener: number, id: bigint, { error, flags }: { error: num
 const idBytes = allocate(8);
 const idView = new DataView(idBytes.buffer);
 
-/** Whether the call still waits. If so, all that was learnt of its thread until now was really of that thread. */
+/** Whether the call still waits. If so, everything learnt about its thread until now was really about that thread. */
 export function isCallWaiting(listener: number, id: bigint): boolean {
   idView.setBigUint64(0, id, true);
   return descriptorFunctions().ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, idBytes) === 0;

@@ -7,8 +7,8 @@
  * they occupy threads of the runtime's pool.
  *
  * Errors are the operating system's, from posix_spawn's result. It reports what went wrong in the child before or in
- * exec, so a missing or forbidden directory or program needs no look-ups that could race. Only the log gets what a look
- * afterwards found missing.
+ * exec. So a missing or forbidden directory or program needs no look-ups that could race. What exactly was missing is
+ * looked up afterwards, and only for the log.
  */
 
 import { failure, O_RDONLY, O_RDWR, setCloseOnExec } from "../descriptor.ts";
@@ -55,7 +55,7 @@ const confinedSpawnFunctions = libcFunctions({
   },
 });
 
-/** What becomes descriptors 0 to 2. The child has no others. The given ones stay the caller's. */
+/** What becomes descriptors 0 to 2. The child has no others. The given ones still belong to the caller. */
 export type ChildStdio =
   /** A null stdin is `/dev/null`. */
   | { readonly type: "descriptors"; readonly stdin: number | null; readonly stdout: number; readonly stderr: number }
@@ -121,7 +121,7 @@ export async function spawnProgram(program: Program, stdio: ChildStdio): Promise
       const buffers = [pid, path, actions, spawnAttributes(), argv, env] as const;
       errno = await whilePinned(buffers, () => spawnFunctions().posix_spawn(...buffers));
       if (errno === 0) return new DataView(pid.buffer).getInt32(0, true);
-      // What a search path skips: a directory of that name, or one that disappeared meanwhile.
+      // Try the next one, as a search path does: this is a directory, or it has disappeared meanwhile.
       if (errno !== EACCES && errno !== ENOENT && errno !== ENOTDIR) break;
     }
     throw errno === ENOENT ? noSuchFile(program) : failure(errno);
@@ -185,7 +185,7 @@ export function spawnAttributes(): CBuffer {
   return sharedAttributes ??= buildAttributes([]);
 }
 
-/** A new session, every signal at its default and none blocked but these, whatever we ignore ourselves. */
+/** A new session, every signal at its default and only these blocked, whatever we ignore ourselves. */
 function buildAttributes(blockedSignals: readonly number[]): CBuffer {
   const c = spawnFunctions();
   const built = allocate(ATTRIBUTES_BYTES);

@@ -1,5 +1,6 @@
 /**
- * Starts a program with descriptors, a directory and words of somebody else, as the leader of its own session.
+ * Starts a program as the leader of its own session, with the descriptors, directory, arguments and environment of
+ * another process.
  *
  * Like `spawn.ts` the call runs on another thread and returns when the child has called exec. All signals are at their
  * default. Nothing given here is taken over: the caller closes its descriptors.
@@ -23,8 +24,8 @@ export interface OutsideStart {
   /** A descriptor of the directory it starts in. */
   readonly directory: number;
   /**
-   * By its number in the child: the descriptor it is a copy of. Those must all be higher than any number in the child,
-   * or one would be overwritten before it is copied. The child has no others.
+   * From a number in the child to the descriptor of ours that it is a copy of. Ours must all be higher than any number
+   * in the child, or one would be overwritten before it is copied. The child has no others.
    */
   readonly descriptors: ReadonlyMap<number, number>;
 }
@@ -53,11 +54,12 @@ function buildActions({ directory, descriptors }: OutsideStart): CBuffer {
     check(outsideFunctions().posix_spawn_file_actions_addfchdir_np(actions, directory));
     for (const [target, source] of descriptors) check(c.posix_spawn_file_actions_adddup2(actions, source, target));
     const highest = Math.max(...descriptors.keys());
-    // What the program that started us left open would otherwise be in the gaps.
+    // Close the gaps: the program that started us may have left descriptors open there.
     for (let fd = 0; fd < highest; fd++) {
       if (!descriptors.has(fd)) check(outsideFunctions().posix_spawn_file_actions_addclose(actions, fd));
     }
-    // Without it (before glibc 2.34) only what others left open above remains: all that is ours closes by itself.
+    // Before glibc 2.34 this does not exist. Then only what others left open above stays open: all of ours are
+    // close-on-exec.
     const closeFrom = c.posix_spawn_file_actions_addclosefrom_np;
     if (closeFrom !== null) check(closeFrom(actions, highest + 1));
     return actions;

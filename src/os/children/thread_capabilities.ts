@@ -17,8 +17,8 @@ const SYMBOLS = {
 /** `_LINUX_CAPABILITY_VERSION_3`: two words for each set. */
 const CAPABILITY_VERSION = 0x20080522;
 
-// `struct __user_cap_header_struct`: the version, and a thread, 0 for the caller. Then for each of the two words of a set:
-// effective, permitted, inheritable.
+// `struct __user_cap_header_struct`: the version, and a thread, 0 for the caller. Then for each of the two words of a
+// set: effective, permitted, inheritable.
 const HEADER_BYTES = 8;
 const WORD_BYTES = 12;
 const WORDS = [0, 1] as const;

@@ -2,7 +2,7 @@
  * Tracing one thread of another process for a moment: to stop it, and to make it end or go on.
  *
  * Everything is asked on the event loop's thread, because for the kernel the tracer is a thread and not a process.
- * Nothing waits here: whoever wants a stop looks for it again (`stopOf`). A traced thread that was killed must be
+ * Nothing waits here: a caller that wants a stop asks again (`stopOf`). A traced thread that was killed must be
  * released by its tracer (`releaseIfDead`). If this program is killed, the kernel lets the thread go on as it was.
  *
  * Registers are laid out differently on each architecture. Only x86-64 is known here.
@@ -12,7 +12,7 @@ import { addressOf, allocate, libc } from "../libc.ts";
 import { reapingFunctions } from "./child_reaping.ts";
 import { readStat } from "./procfs.ts";
 
-/** Whether a thread can be made to end here. */
+/** Whether this system can make a thread end. */
 export const CAN_TRACE = Deno.build.os === "linux" && Deno.build.arch === "x86_64";
 
 const SYS_PTRACE = 101n;
@@ -37,7 +37,7 @@ const SI_STATUS = 24;
 const siginfo = allocate(SIGINFO_BYTES);
 const siginfoView = new DataView(siginfo.buffer);
 
-/** In a stop's status, above the signal. */
+/** In the status of a stop, in the bits above the signal. */
 const PTRACE_EVENT_EXEC = 4;
 
 // `struct user_regs_struct` of x86-64: 27 words, of which these are changed.
@@ -66,7 +66,7 @@ export function interrupt(tid: number): boolean {
 /** `exec`: it has just become another program, which has not begun. `other`: it is about to return from the kernel. */
 export type Stop = "exec" | "other";
 
-/** The stop that a traced thread is in; null while it is in none. Each stop is told once. */
+/** The stop that a traced thread is in; null while it is in none. Each stop is reported once. */
 export function stopOf(tid: number): Stop | null {
   siginfoView.setInt32(SI_PID, 0, true);
   if (reapingFunctions().waitid(P_PID, tid, siginfo, WSTOPPED | WNOHANG | WALL) !== 0) return null;
@@ -75,14 +75,15 @@ export function stopOf(tid: number): Stop | null {
 }
 
 /**
- * A stopped thread that was in a system call makes another instead, the end of its process, and is let go. It uses the
- * instruction it came from, so nothing in its memory is changed, which its parent may share.
+ * Changes a stopped thread that was in a system call so that it makes another call instead, the end of its process.
+ * Then lets it go. It repeats the `syscall` instruction it came from. So nothing in its memory is changed, which its
+ * parent may share.
  */
 export function endStopped(tid: number, exitCode: number): boolean {
   if (!ptrace(PTRACE_GETREGS, tid, 0n, addressOf(registers))) return false;
   registersView.setBigUint64(RAX, SYS_EXIT_GROUP, true);
   registersView.setBigUint64(RDI, BigInt(exitCode), true);
-  registersView.setBigInt64(ORIG_RAX, -1n, true); // No call that the kernel might want to restart.
+  registersView.setBigInt64(ORIG_RAX, -1n, true); // There is no call for the kernel to restart.
   registersView.setBigUint64(RIP, registersView.getBigUint64(RIP, true) - SYSCALL_BYTES, true);
   return ptrace(PTRACE_SETREGS, tid, 0n, addressOf(registers)) && letGo(tid);
 }

@@ -8,13 +8,13 @@ import { ENAMETOOLONG } from "../errno.ts";
 import { fileSymbols, firstPath, settle } from "./file_symbols.ts";
 import { allocate, type CBuffer } from "../libc.ts";
 
-/** What the kernel lets a value be long, and a file's names together. */
+/** The kernel's limit for the length of a value, and for all names of a file together. */
 const MAX_ATTRIBUTE_BYTES = 64 * 1024;
 
 /** For what the kernel writes back; made when it is first needed, which is seldom. */
 let answer: CBuffer | undefined;
 
-/** The names a file's attributes have. */
+/** The names of a file's attributes. */
 export function attributeNames(fd: number): ByteString[] | number {
   answer ??= allocate(MAX_ATTRIBUTE_BYTES);
   const into = answer;

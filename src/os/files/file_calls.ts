@@ -54,15 +54,15 @@ const openHowView = new DataView(openHow.buffer);
 openHowView.setUint32(16, RESOLVE_NO_SYMLINKS, true);
 
 /**
- * Opens an absolute path none of whose components may be a link: ELOOP when one is. With `O_PATH | O_NOFOLLOW` the last
- * one may be, and is opened itself. The kernel checks while it resolves, so nothing can be swapped in between. ENOSYS
- * or EPERM where the kernel or a filter does not allow the call.
+ * Opens an absolute path. No component may be a link: ELOOP when one is. With `O_PATH | O_NOFOLLOW` the last component
+ * may be a link, which is then opened itself. The kernel checks while it resolves the path, so nothing can be swapped
+ * in between. ENOSYS or EPERM where the kernel or a filter does not allow the call.
  */
 export function openWithoutLinks(path: ByteString, flags: number, mode = 0): number {
   return openWithoutLinksAt(AT_FDCWD, path, flags, mode);
 }
 
-/** The same of a path that is relative to a directory. */
+/** The same for a path that is relative to a directory. */
 export function openWithoutLinksAt(directory: number, path: ByteString, flags: number, mode = 0): number {
   if (!writeCString(path, firstPath)) return -ENAMETOOLONG;
   openHowView.setUint32(0, (flags | O_CLOEXEC) >>> 0, true);
@@ -72,8 +72,8 @@ export function openWithoutLinksAt(directory: number, path: ByteString, flags: n
 }
 
 /**
- * Frees the number in any case, so it must not be repeated. A failure means that written data may be lost: network
- * filesystems and quotas report late.
+ * Frees the number in any case, so the call must not be repeated. A failure means that written data may be lost:
+ * network filesystems and quotas report late.
  */
 export function closeFd(fd: number): number {
   return fileSymbols().close(fd) === 0 ? 0 : -readErrno();

@@ -15,7 +15,7 @@ const RWF_NOWAIT = 8;
 const LOCK_EX = 2;
 const LOCK_NB = 4;
 
-/** A buffer, any part of which can be read into without asking for its address again. */
+/** A buffer with a known address, so that any part of it can be read into without asking for the address again. */
 export class ReadTarget {
   readonly bytes: CBuffer;
   readonly #address: bigint;
@@ -28,7 +28,7 @@ export class ReadTarget {
     this.#address = fileSymbols().addressOf(bytes, bytes, 0n);
   }
 
-  /** Fills `part`, which is of this area, with bytes that are in memory: EAGAIN when the device is needed. */
+  /** Fills `part`, a part of this buffer, with bytes that are in memory. EAGAIN when the device is needed. */
   readNow(fd: number, part: CBuffer, offset: number): number {
     this.#view.setBigUint64(0, this.#address + BigInt(part.byteOffset - this.bytes.byteOffset), true);
     this.#view.setUint32(8, part.length, true);
@@ -52,7 +52,7 @@ export function writeAt(fd: number, bytes: CBuffer, offset: number): number {
   return settle(() => pwrite(fd, bytes, BigInt(bytes.length), BigInt(offset)));
 }
 
-/** At the file's own position, which is all that a terminal has. */
+/** Writes at the file's own position. A terminal has no other. */
 export function writeNext(fd: number, bytes: CBuffer): number {
   const { write } = fileSymbols();
   return settle(() => write(fd, bytes, BigInt(bytes.length)));
@@ -73,7 +73,7 @@ export function truncateOnPool(fd: number, size: number): Promise<number> {
   return fileSymbols().ftruncateOnPool(fd, BigInt(size));
 }
 
-/** 0 once the content is on the device; -1 when it may not be. The kernel tells a failure only once. */
+/** 0 once the content is on the device; -1 when it may not be. The kernel reports a failure only once. */
 export function syncOnPool(fd: number): Promise<number> {
   return fileSymbols().fsyncOnPool(fd);
 }

@@ -63,17 +63,20 @@ const STATX_ATTR_MOUNT_ROOT = 0x2000;
 export interface MountedStat extends FileStat {
   /** The mount it was reached through, by its number in the mount table. */
   readonly mountId: number;
-  /** Whether it is what that mount begins with. */
+  /** Whether it is the root of that mount. */
   readonly isMountRoot: boolean;
 }
 
-/** Describes what is on top at a name in a directory; a link is not followed. ENOSYS before Linux 5.8. */
+/**
+ * Describes what a name in a directory leads to, on top of all mounts there. A link is not followed. ENOSYS before
+ * Linux 5.8.
+ */
 export function statMountedAt(directory: number, name: ByteString): MountedStat | number {
   if (!writeCString(name, firstPath)) return -ENAMETOOLONG;
   return statMounted(directory, firstPath, AT_SYMLINK_NOFOLLOW);
 }
 
-/** The same of an open file, also of one that is open only as a place (`O_PATH`). */
+/** The same for an open file, also for one that was opened with `O_PATH`. */
 export function statMountedFd(fd: number): MountedStat | number {
   return statMounted(fd, emptyPath, AT_EMPTY_PATH);
 }
@@ -90,7 +93,7 @@ function statMounted(directory: number, path: CBuffer, flags: number): MountedSt
   });
 }
 
-/** With room to spare: it is 120 bytes long, and begins with the type. */
+/** A `struct statfs` with room to spare: it is 120 bytes long, and begins with the type. */
 const filesystemBytes = allocate(256);
 const filesystemView = new DataView(filesystemBytes.buffer);
 
@@ -102,7 +105,7 @@ export function filesystemTypeOf(path: ByteString): number {
   return failure < 0 ? failure : filesystemView.getUint32(0, true);
 }
 
-/** The same of an open file, also of one that is open only as a place (`O_PATH`). */
+/** The same for an open file, also for one that was opened with `O_PATH`. */
 export function filesystemTypeOfFd(fd: number): number {
   const { fstatfs } = fileSymbols();
   const failure = settle(() => fstatfs(fd, filesystemBytes));

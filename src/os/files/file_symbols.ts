@@ -1,8 +1,8 @@
 /**
  * The C library's file functions and how their failures are read: loaded on first use and kept for good.
  *
- * For the modules beside this one, which give each function its meaning. Their results follow the kernel and not the C
- * library: a number that is not negative, or minus the error number.
+ * The modules beside this one use them and give each function its meaning. Their results follow the kernel and not the
+ * C library: a number that is not negative, or minus the error number.
  */
 
 import { EINTR } from "../errno.ts";
@@ -82,7 +82,7 @@ export function fileSymbols(): FileSymbols {
 
 function load(): FileSymbols {
   const loaded = loadFromLibc(SYMBOLS);
-  // One per thread, and JavaScript of one isolate never changes threads.
+  // Each thread has its own errno, and JavaScript of one isolate never changes threads.
   errnoAddress = loaded.__errno_location();
   return loaded;
 }
@@ -103,8 +103,8 @@ const MAX_ATTEMPTS = 16;
  * The result of a call that has no effect when it fails.
  *
  * The runtime may run something of its own between the failed call and the reading of errno; that was seen once in
- * 800,000 failures. So a failed call is made again until two failures in a row give the same reason. Should it succeed
- * meanwhile, then it has succeeded. Only failures pay for this.
+ * 800,000 failures. So a failed call is made again until two failures in a row give the same reason. If it succeeds
+ * meanwhile, that is the result. Only failures pay for this.
  */
 export function settle(call: () => number): number {
   let result = call();

@@ -12,7 +12,7 @@ export function openInotify(): number {
   return settle(() => inotify_init1(O_CLOEXEC | O_NONBLOCK));
 }
 
-/** The watch's number, the same for the same inode, whose mask is replaced unless `mask` says to add. */
+/** The watch's number. It is the same for the same inode, and the mask is replaced unless `mask` says to add. */
 export function addInotifyWatch(inotify: number, path: ByteString, mask: number): number {
   if (!writeCString(path, firstPath)) return -ENAMETOOLONG;
   const { inotify_add_watch } = fileSymbols();

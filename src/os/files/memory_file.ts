@@ -29,7 +29,7 @@ export function openMemoryFile(bytes: CBuffer): number {
   }
 }
 
-/** An empty file, opened twice: one end to be handed out, and one to fill it by. Both close-on-exec. */
+/** An empty file, opened twice: one descriptor to hand out, and one to fill the file with. Both close-on-exec. */
 export function openMemoryPair(): { readonly readable: number; readonly writable: number } {
   const writable = createMemoryFile();
   const readable = openDescriptor(`/proc/self/fd/${writable}`, O_RDONLY);

@@ -1,7 +1,7 @@
 /**
  * The mounts that a process sees, as the kernel lists them in `/proc/<pid>/mountinfo`.
  *
- * Read in pieces, so it is one moment's picture only where nothing is being mounted meanwhile.
+ * It is read in pieces. So it shows one moment only if nothing is mounted meanwhile.
  */
 
 import { closeDescriptor, O_RDONLY, openDescriptor, readInto } from "../descriptor.ts";
@@ -12,7 +12,7 @@ export class MountEntry {
   readonly id: number;
   /** The id of the mount it lies on, which need not be in the list: the root's parent is not. */
   readonly parentId: number;
-  /** Which file system, which directory or file of it, and where: the same for a copy in the same place. */
+  /** Which file system, which directory or file of it, and where. A copy in the same place has the same key. */
   readonly key: string;
   readonly isReadOnly: boolean;
   readonly #line: string;
@@ -48,7 +48,7 @@ export class MountEntry {
 
   /** `tmpfs`, `proc` and the like. */
   get type(): string {
-    // Before the dash lie any number of fields about propagation, which have none.
+    // Any number of fields about propagation come before the dash. They contain no dash of their own.
     return this.#line.slice(this.#line.indexOf(" - ") + 3).split(" ", 1)[0]!;
   }
 }
@@ -66,7 +66,7 @@ const pollFunctions = libcFunctions({
 /** The kernel hands out a page at a time, or a little more. */
 const buffer = allocate(32 * 1024);
 
-/** Null when it cannot be read, for one because there is no such process. */
+/** Null when it cannot be read, for example because there is no such process. */
 export function readMountTable(pid: number): readonly MountEntry[] | null {
   const fd = openDescriptor(`/proc/${pid}/mountinfo`, O_RDONLY);
   if (fd < 0) return null;
@@ -91,7 +91,7 @@ function readEntries(fd: number): readonly MountEntry[] | null {
  * descriptor for that from the first look on.
  */
 export class OwnMountTable {
-  /** A `struct pollfd` that asks for nothing: only a change, which counts as an error, is told. */
+  /** A `struct pollfd` that asks for nothing. Only a change is reported, because it counts as an error. */
   readonly #poll = allocate(8);
   #fd: number | null = null;
   #entries: readonly MountEntry[] | null = null;

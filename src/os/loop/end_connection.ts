@@ -1,8 +1,8 @@
 /**
- * Ends a TCP connection of this process that another part of it holds, at once and whatever is still to be sent.
+ * Ends a TCP connection that another part of this process holds, at once and whatever is still to be sent.
  *
- * For the runtime's TLS connections: after `close()` they wait for their peer to take what is left, and keep the
- * descriptor as long as it does not.
+ * For the runtime's TLS connections: after `close()` they wait until their peer has taken what is left, and keep the
+ * descriptor until then.
  */
 
 import { shutDownSocket } from "../descriptor.ts";
@@ -11,7 +11,9 @@ import { type Endpoint, localEndpoint } from "./socket_owner.ts";
 
 const SHUT_RDWR = 2;
 
-/** Whether it was found. A local address and port belong to one connection of a process, but for those it accepts. */
+/**
+ * Whether it was found. A local address and port belong to one connection of a process, except for those it accepts.
+ */
 export function endConnection(local: Endpoint): boolean {
   const fd = listOwnDescriptors().find((fd) => isAt(fd, local));
   return fd !== undefined && shutDownSocket(fd, SHUT_RDWR);

@@ -12,8 +12,8 @@ import { EPOLLERR, EPOLLHUP, EPOLLIN } from "./epoll_event.ts";
 import type { Reactor, Registration } from "./reactor.ts";
 
 /**
- * Read from one descriptor in one turn, before others have theirs. A terminal gives 4 KiB at a time, so its turn is
- * bounded by the number of reads and a pipe's by the bytes.
+ * How much is read from one descriptor in one turn, before others get theirs. A terminal gives 4 KiB at a time, so its
+ * turn is bounded by the number of reads and a pipe's by the bytes.
  */
 const READS_PER_TURN = 16;
 const BYTES_PER_TURN = 256 * 1024;
@@ -22,7 +22,7 @@ const BYTES_PER_TURN = 256 * 1024;
 const TERMINAL_FULL_BYTES = 4095;
 
 /**
- * How long to stay for the rest. The kernel moves it into place on another thread, within some 15 us; a read or a poll
+ * How long to stay for the rest. The kernel moves it into place on another thread, within some 15 us. A read or a poll
  * before that puts this thread to sleep until it is done, which takes three times as long.
  */
 const TERMINAL_REFILL_MS = 0.04;
@@ -32,8 +32,8 @@ export interface ReaderOptions {
   /** The array belongs to the receiver. May pause or close the reader. */
   onBytes(bytes: Uint8Array<ArrayBuffer>): void;
   /**
-   * Once: end of file, hang-up of a terminal, or with the operating system's text when it cannot be read any more. Not
-   * called after `close`.
+   * Called once: at the end of the file, when a terminal hangs up, or with the operating system's text when it cannot
+   * be read any more. Not called after `close`.
    */
   onEnd(failure: string | null): void;
 }

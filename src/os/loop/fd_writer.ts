@@ -54,7 +54,7 @@ export class FdWriter {
     const { promise, resolve } = Promise.withResolvers<WriteOutcome>();
     this.#queue.push({ bytes, settle: resolve });
     this.#queuedBytes += bytes.length;
-    // With others before it the descriptor is already being waited for.
+    // If others are before it, the descriptor is already being waited for.
     if (this.#queue.length === 1) this.#flush(false);
     return promise;
   }

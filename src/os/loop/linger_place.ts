@@ -1,9 +1,9 @@
 /**
- * Where the program's own thread waits for a moment without the runtime noticing.
+ * Lets the program's own thread wait for a moment, outside the runtime's event loop.
  *
  * Deno can only wait in its own event loop. A wait of ours on this thread would keep the runtime from everything it
- * waits for itself; but an epoll instance can be waited for like anything else, so this one holds two: ours, and the
- * runtime's. Whichever has something ends the wait.
+ * waits for itself. But an epoll instance can be waited for like any other descriptor. So the instance here holds two
+ * others, ours and the runtime's. Whichever has something ends the wait.
  */
 
 import { failure, O_CLOEXEC } from "../descriptor.ts";
@@ -16,7 +16,7 @@ const MAX_EVENTS = 8;
 /** The same on every architecture. */
 const SYS_EPOLL_PWAIT2 = 441n;
 
-/** Looking and offering the processor take a microsecond or two when nobody takes it. */
+/** Somebody else had the processor if a look and a yield take longer. Otherwise they take a microsecond or two. */
 const CROWDED_MS = 0.05;
 
 const OURS = 0;
@@ -29,7 +29,10 @@ export interface LingerOutcome {
   readonly found: Found;
   /** It came while the processor was kept awake. */
   readonly wasAwake: boolean;
-  /** Somebody else wanted the processor, and had it for so long that we had better slept: the kernel favours who wakes. */
+  /**
+   * Somebody else wanted the processor, and had it for so long that sleeping would have been better: the kernel favours
+   * a thread that wakes.
+   */
   readonly isCrowded: boolean;
 }
 
@@ -43,15 +46,17 @@ export class LingerPlace {
   constructor(ours: number) {
     this.#epoll = libc().epoll_create1(O_CLOEXEC);
     if (this.#epoll < 0 || !this.#add(ours, OURS)) throw failure(lastErrno());
-    // The runtime makes its own before it runs any program, so that is the first. Should the kernel not want it here (it
-    // limits how deep these may be nested), the runtime has to wait for as long as we linger.
+    // The runtime makes its own instance before it runs any program, so the first one found is the runtime's. If the
+    // kernel does not take it here (it limits how deep these may be nested), the runtime has to wait for as long as we
+    // linger.
     const first = findRuntimeEpoll();
     if (first !== null && first !== ours) this.#add(first, THE_RUNTIMES);
   }
 
   /**
-   * Waits for at most so long, less than a second. The first part of that time the processor is kept awake, though it is
-   * left to anybody else who wants it: sleeping and waking take longer than most of what is waited for.
+   * Waits for at most this long, less than a second. During the first part the processor is kept awake, because
+   * sleeping and waking take longer than most of what is waited for. Anybody else who wants the processor still gets
+   * it.
    */
   wait({ awakeUs, asleepUs }: { awakeUs: number; asleepUs: number }): LingerOutcome {
     const { sched_yield } = libc();
@@ -95,7 +100,7 @@ export class LingerPlace {
   }
 }
 
-/** Where the runtime's own is found, unless whoever started this program has left it many descriptors. */
+/** The runtime's own is below this, unless whoever started this program has left it many descriptors. */
 const LIKELY_DESCRIPTORS = 32;
 
 /** The descriptor of the epoll instance that the runtime waits in; null when there is none. To be called early. */

@@ -1,10 +1,10 @@
 /**
- * How long the reactor waits on the program's own thread before it waits on another one: the rules, without a clock or a
- * descriptor of their own.
+ * The rules for how long the reactor waits on the program's own thread before it waits on another one. They have no
+ * clock or descriptor of their own.
  *
- * Waiting on another thread costs two changes of thread each time, more than most of what is waited for takes. Waiting
- * here costs the processor, and the runtime's timers their punctuality. `reactor.ts` asks before every wait and tells how
- * it went; `linger_place.ts` does the waiting.
+ * Waiting on another thread costs two changes of thread each time, which is more than most of what is waited for takes.
+ * Waiting here uses the processor, and makes the runtime's timers late. `reactor.ts` asks before every wait and reports
+ * how it went. `linger_place.ts` does the waiting.
  */
 
 import type { LingerOutcome } from "./linger_place.ts";
@@ -13,20 +13,21 @@ import type { LingerOutcome } from "./linger_place.ts";
 export const LINGER_US = 250;
 
 /**
- * How much of it the processor is kept awake at most. Enough for a client's next request and for the echo of a program.
- * Halved whenever nothing came, so that something that happens every millisecond does not cost a tenth of a core.
+ * For how much of that time the processor is kept awake at most. It is enough for a client's next request and for the
+ * echo of a program. It is halved whenever nothing came, so that something that happens every millisecond does not cost
+ * a tenth of a core.
  */
 export const MAX_AWAKE_US = 100;
 const MIN_AWAKE_US = 10;
 
 /**
- * How long the processor is not kept awake after somebody else wanted it: others keep it awake meanwhile. Doubled each
- * time, since finding that out may cost a whole turn of theirs, and back to the beginning once we have had it for a
- * while: a compiler's thread or the host's other machines are soon gone, a build is not.
+ * For this long after somebody else wanted the processor, we do not keep it awake: others keep it awake meanwhile. The
+ * time doubles each time, since finding out may cost a whole turn of theirs. It goes back to the minimum once we have
+ * had the processor for a while: a compiler's thread or the host's other machines are soon gone, a build is not.
  */
 export const MIN_CROWDED_REST_MS = 2;
 export const MAX_CROWDED_REST_MS = 64;
-/** Events that came while the processor was kept awake, after which it is calm again. */
+/** After this many events that came while the processor was kept awake, it counts as calm again. */
 export const CALM_EVENTS = 32;
 
 /** Whatever comes this soon after the last would have been worth staying awake for. */
@@ -89,7 +90,7 @@ export class LingerPolicy {
     return { awakeUs, asleepUs: LINGER_US - awakeUs };
   }
 
-  /** How a wait on this thread, planned so, has ended. True: there is something of ours to deliver. */
+  /** Records how a wait on this thread with this plan has ended. True: there is something of ours to deliver. */
   lingered({ awakeUs }: LingerSpan, { found, wasAwake, isCrowded }: LingerOutcome, nowMs: number): boolean {
     if (isCrowded) {
       this.#counters.crowded++;

@@ -1,12 +1,12 @@
 /**
  * Long work in slices, so that nobody else notices it.
  *
- * Everything here shares one thread with every connection. Long operations therefore work for `SLICE_MS` and then rest;
- * one of all the resting operations goes on per turn of the event loop, in order.
+ * Everything here shares one thread with every connection. So a long operation works for `SLICE_MS` and then rests. On
+ * each turn of the event loop one of the resting operations goes on, in order.
  *
- * A turn must be one in which sockets are looked at. The runtime polls them only when it has nothing else to do, or else
- * at every 61st turn, so `setImmediate` and the like make a socket wait for 61 slices. A short sleep on another thread
- * leaves the loop idle for as long as it takes: some 60 microseconds.
+ * A turn must be one in which sockets are looked at. The runtime polls them only when it has nothing else to do, or
+ * else at every 61st turn. So `setImmediate` and the like make a socket wait for 61 slices. A short sleep on another
+ * thread leaves the loop idle for as long as it takes: some 60 microseconds.
  */
 
 import { loadFromLibc } from "../libc.ts";
@@ -41,7 +41,7 @@ async function sleepOnPool(): Promise<void> {
 
 let shared: Pacer | undefined;
 
-/** The program's one pacer: long work of every kind takes turns with all other. */
+/** The program's one pacer: all kinds of long work take turns with each other. */
 export function sharedPacer(): Pacer {
   return shared ??= new Pacer();
 }
@@ -55,7 +55,7 @@ export class Pacer {
     return new Slice(this, signal);
   }
 
-  /** Resolves on a later turn, alone. */
+  /** Resolves on a later turn, which no other operation gets. */
   turn(): Promise<void> {
     const turn = new Promise<void>((resolve) => this.#waiting.push(resolve));
     if (!this.#isTurning) this.#run();
@@ -89,7 +89,7 @@ export class Slice {
     return performance.now() >= this.#endsAt;
   }
 
-  /** For steps of a microsecond or less, which are cheaper than looking at the clock: looks at every 16th. */
+  /** For steps of a microsecond or less, which are cheaper than looking at the clock: looks only at every 16th step. */
   get isOverAtLast(): boolean {
     return (++this.#steps & 15) === 0 && this.isOver;
   }

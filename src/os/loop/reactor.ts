@@ -1,10 +1,10 @@
 /**
  * One epoll instance for every descriptor this program waits on: sockets, pipes, terminals and pidfds.
  *
- * At most one wait is in flight, on a thread of the runtime's blocking pool, however many descriptors there are; that
- * pool has some 32 threads and a blocked read each would starve it. Readiness is delivered on the event loop, one batch
- * per turn. The reactor reads and writes nothing itself: it tells the owner of a descriptor, who does a bounded amount
- * of work and returns.
+ * At most one wait is in flight, on a thread of the runtime's blocking pool, however many descriptors there are. That
+ * pool has some 32 threads: one blocked read per descriptor would use them all up. Readiness is delivered on the event
+ * loop, one batch per turn. The reactor reads and writes nothing itself: it tells the owner of a descriptor, who does a
+ * bounded amount of work and returns.
  *
  * The wait keeps the program alive, so it runs only while something is armed.
  */
@@ -30,7 +30,7 @@ const MAX_TOKEN = 0xffff_ffff;
 /** Called with the EPOLL bits seen. */
 export type ReadyHandler = (events: number) => void;
 
-/** One descriptor's place in the reactor. Made disarmed; the descriptor stays its maker's. */
+/** One descriptor's place in the reactor. It starts disarmed. The descriptor still belongs to whoever made this. */
 export class Registration {
   readonly #reactor: Reactor;
   readonly fd: number;
@@ -106,7 +106,7 @@ export class Reactor {
     return this.#lingering;
   }
 
-  /** Counts the batches delivered: whoever did enough in one can tell when it is over. */
+  /** The number of batches delivered. Whoever did enough in one can see when it is over. */
   get turn(): number {
     return this.#turn;
   }
@@ -130,7 +130,7 @@ export class Reactor {
     // Deleting, not clearing the interest: a descriptor with no interest still reports its hang-up, over and over.
     this.#control(EPOLL_CTL_DEL, fd, 0, token);
     this.#armed.delete(token);
-    // A wait in flight would otherwise go on with nothing to wait for, and the program with it.
+    // Otherwise a wait in flight would go on with nothing to wait for, and would keep the program alive.
     if (this.#armed.size === 0 && this.#isWaiting) this.#wake();
   }
 
@@ -140,9 +140,9 @@ export class Reactor {
     // Whoever arms the first registration has just done something, and what comes next is likely to be soon.
     this.#lingering.resume(performance.now());
     while (this.#armed.size > 0) {
-      // Everybody else's turn first: timers, and those who wait for what was just delivered. It also means that nothing
-      // is reported in the turn in which it was armed: whoever gave somebody a registered descriptor can be sure that it has
-      // arrived.
+      // Everybody else's turn comes first: timers, and those who wait for what was just delivered. It also means that
+      // nothing is reported in the turn in which it was armed. So whoever gives somebody a registered descriptor can be
+      // sure that it has arrived before its first event.
       await new Promise<void>((resolve) => setImmediate(resolve));
       if (this.#armed.size === 0) break;
       let count = this.#lingering.mayLinger(performance.now()) ? this.#linger() : 0;
@@ -159,13 +159,13 @@ export class Reactor {
         throw new Error("Cannot wait for descriptors: epoll_wait keeps failing");
       }
     }
-    // In the same breath as the look above: an arming right after it must find that there is no loop any more.
+    // Nothing is awaited between the check above and this: an arming right after the check must find no loop.
     this.#loop = null;
   }
 
-  /** What there is to report now, or soon; 0 when that is not worth waiting for here. */
+  /** The number of events to report now, or soon; 0 when they are not worth waiting for here. */
   #linger(): number {
-    // Besides our own loop's: the runtime does not tell the linger place of them.
+    // Calls besides our own loop's: the linger place does not notice when they end.
     const hasCalls = callsUnderWay() > 1;
     if (!hasCalls && !this.#isWorthLingering()) return 0;
     return Math.max(0, libc().epoll_poll(this.#epoll, this.#events.bytes, MAX_EVENTS, 0));

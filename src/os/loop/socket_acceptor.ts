@@ -1,9 +1,9 @@
 /**
  * Accepts connections on a listening socket that the runtime has bound, or that was handed over.
  *
- * The runtime binds, because it knows names, permissions and unix socket files; its own `accept` is never called. From
- * then on connections are the reactor's, where they wait together with the pipes of the children whose output they
- * carry. Owns a descriptor of its own for the socket, and the runtime's listener with it.
+ * The runtime binds, because it knows names, permissions and unix socket files. Its own `accept` is never called. From
+ * then on the connections belong to the reactor, where they wait together with the pipes of the children whose output
+ * they carry. The acceptor owns its own descriptor for the socket, and also the runtime's listener.
  */
 
 import { closeDescriptor, duplicate, failure, O_CLOEXEC, O_NONBLOCK } from "../descriptor.ts";
@@ -39,7 +39,7 @@ export class SocketAcceptor {
     });
   }
 
-  /** Binds, and takes the socket over; or hands the listener back if it cannot be told which socket is its. */
+  /** Binds and takes the socket over. Returns the listener instead if it is not clear which socket belongs to it. */
   static adopt(bind: () => Deno.Listener, reactor: Reactor): SocketAcceptor | Deno.Listener {
     const others = listOwnDescriptors().filter(isListening);
     const listener = bind();

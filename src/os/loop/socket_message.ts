@@ -36,7 +36,7 @@ export interface SocketPair {
 /** Two close-on-exec stream sockets that are connected to each other, owned by the caller. */
 export function openSocketPair(): SocketPair {
   const ends = allocate(8);
-  // For sockets the flag has the number that it has for files.
+  // The flag has the same number for sockets as for files.
   if (messageFunctions().socketpair(AF_UNIX, SOCK_STREAM | O_CLOEXEC, 0, ends) !== 0) throw failure(lastErrno());
   const view = new DataView(ends.buffer);
   return { ours: view.getInt32(0, true), theirs: view.getInt32(4, true) };
@@ -80,7 +80,7 @@ const sendingFunctions = libcFunctions({
   sendmsg: { parameters: ["i32", "buffer", "i32"], result: "i32" },
 });
 
-/** Of one message, as the protocol of the wrapper bounds them. More are dropped by the kernel. */
+/** Descriptors of one message: the protocol of the wrapper allows no more. The kernel drops the rest. */
 const MAX_MESSAGE_DESCRIPTORS = 16;
 
 const MANY_CONTROL_BYTES = DESCRIPTOR_OFFSET + MAX_MESSAGE_DESCRIPTORS * 4;

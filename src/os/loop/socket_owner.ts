@@ -1,8 +1,9 @@
 /**
- * Whose socket is at the other end of a connection within this machine: the kernel knows, and tells anybody who asks.
+ * Whose socket is at the other end of a connection within this machine. The kernel knows, and tells anybody who asks.
  *
- * Asked by netlink (`sock_diag`), for exactly one socket: some 5 us, however many there are. Needs no privileges. What the
- * answer means for a connection is left to `transport/local_users.ts`.
+ * The question goes through netlink (`sock_diag`) and is about exactly one socket. It takes some 5 us, however many
+ * sockets there are, and needs no privileges. What the answer means for a connection is left to
+ * `transport/local_users.ts`.
  */
 
 import { closeDescriptor, failure, O_CLOEXEC, O_NONBLOCK, readInto } from "../descriptor.ts";
@@ -21,14 +22,14 @@ export interface Endpoints {
 
 export interface SocketOwner {
   readonly uid: number;
-  /** 0 when the socket belongs to no process any more: then `uid` is 0, whoever it was. */
+  /** 0 when the socket belongs to no process any more. Then `uid` is 0, whoever owned it. */
   readonly inode: number;
   readonly isEstablished: boolean;
 }
 
 /**
- * By number: a table of their own would cost as much time at the start as all the rest of it. `socket`, `bind`, `connect`,
- * `listen`, `getsockname`, `geteuid`.
+ * Called by number: a table of their own would cost as much time at the start as all the rest of the start. `socket`,
+ * `bind`, `connect`, `listen`, `getsockname`, `geteuid`.
  */
 const SYS = Deno.build.arch === "aarch64"
   ? { socket: 198n, bind: 200n, listen: 201n, connect: 203n, getsockname: 204n, geteuid: 175n }
@@ -92,7 +93,7 @@ export class SocketOwners implements Disposable {
   /** Who holds the peer's socket of a connection whose other socket is ours. Null when there is no such socket. */
   ownerOfPeer({ local, peer }: Endpoints): SocketOwner | null {
     const sequence = ++this.#sequence;
-    // The socket that is looked for is the peer's: its own side is our far one.
+    // The socket to be found is the peer's. Its local end is our remote end.
     this.#ask(peer, local, sequence);
     for (let tries = 0; tries < MAX_STALE_ANSWERS; tries++) {
       // The kernel answers within the call that asks.
@@ -136,7 +137,7 @@ export class SocketOwners implements Disposable {
   }
 }
 
-/** Whether an answer is about the socket between these two. IPv4 is the same in either form. */
+/** Whether an answer is about the socket between these two. An IPv4 address counts as the same in either form. */
 function holds(answer: CBuffer, view: DataView, source: Endpoint, destination: Endpoint): boolean {
   const at = ANSWER_SOCKET_AT;
   if (view.getUint16(at) !== source.port || view.getUint16(at + 2) !== destination.port) return false;
@@ -164,8 +165,8 @@ export function effectiveUid(): number {
 }
 
 /**
- * Has a connection of our own looked up, within the machine, at an address like the one that is listened on: whether
- * the kernel answers, and answers right, is not to be found out with the first client.
+ * Makes a connection of our own within the machine, at an address like the one that is listened on, and looks it up. So
+ * we need not wait for the first client to find out whether the kernel answers, and answers right.
  */
 export function ownerOfOwnConnection(owners: SocketOwners, address: Uint8Array): SocketOwner | null {
   const family = address.length === 4 ? AF_INET : AF_INET6;

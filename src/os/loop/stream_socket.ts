@@ -1,9 +1,9 @@
 /**
  * One connected stream socket, read and written from the event loop.
  *
- * Owns the descriptor. A read waits for the reactor's word, so that a peer that never stops sending gets one turn like
- * everybody else; a write is offered to the kernel at once, and waits only if it takes nothing more or has taken enough
- * in this turn.
+ * Owns the descriptor. A read waits until the reactor reports something, so that a peer that never stops sending gets
+ * one turn like everybody else. A write is offered to the kernel at once. It waits only if the kernel takes nothing
+ * more, or has taken enough in this turn.
  */
 
 import { closeDescriptor, descriptorFunctions, readInto, shutDownSocket } from "../descriptor.ts";
@@ -157,7 +157,7 @@ export class StreamSocket {
 
   #ready(events: number): void {
     const isBroken = (events & (EPOLLERR | EPOLLHUP)) !== 0;
-    // Whoever has read once mostly reads again at once, and need not be armed again for it.
+    // Whoever has read once mostly reads again at once. Staying armed saves arming again.
     const mayReadAgain = this.#pendingRead !== null;
     if (this.#pendingWrite !== null && (isBroken || (events & EPOLLOUT) !== 0)) this.#continueWrite(isBroken);
     if (this.#pendingRead !== null && (isBroken || (events & EPOLLIN) !== 0)) this.#continueRead(isBroken);
@@ -167,7 +167,7 @@ export class StreamSocket {
   #continueRead(isBroken: boolean): void {
     const { into, resolve, reject } = this.#pendingRead!;
     const count = readInto(this.#registration.fd, into as Uint8Array<ArrayBuffer>);
-    // Nothing to read and broken look alike but for what the wait said.
+    // "Nothing to read" and "broken" look alike here. Only what the wait said tells them apart.
     if (count < 0 && !isBroken) return;
     this.#pendingRead = null;
     if (count < 0) reject(new Error("connection was reset"));
