@@ -11,7 +11,7 @@ import { isNeverPassedOn } from "./own_credentials.ts";
 type Environment = Readonly<Record<string, string>>;
 
 export interface ChildEnvRequest {
-  /** Without a policy the whole environment; with one, added on top of what the policy lets through. */
+  /** Without a policy: the whole environment. With one: added to what the policy lets through. */
   readonly env: Environment;
   readonly envPolicy: EnvPolicy | null;
 }

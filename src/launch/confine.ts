@@ -34,7 +34,7 @@ export interface ConfineOptions {
   readonly leftovers?: LeftoverList | undefined;
   /** Whether refused network calls are recorded, where the kernel can do that. */
   readonly reportsDenials?: boolean;
-  /** Whether every execution of a program is decided by whoever starts the plan. */
+  /** Whether the one who starts the plan decides every execution of a program. */
   readonly asksBeforeExec?: boolean;
 }
 

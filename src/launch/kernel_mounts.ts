@@ -58,9 +58,9 @@ export interface KernelMount {
 export interface KernelMounts {
   /** Broad before narrow. */
   list(): readonly KernelMount[];
-  /** What one of them begins with; null when a confined process could not get there, or something else covers it. */
+  /** What the root of such a mount is. Null: a confined process could not get there, or something else covers it. */
   shapeOf(mount: KernelMount): "file" | "directory" | null;
-  /** The kind of such a filesystem that a path without links lies on; null for none. */
+  /** The kind of kernel filesystem that a path without links lies on. Null: it lies on none. */
   kindAt(path: string): KernelKind | null;
 }
 
@@ -78,7 +78,7 @@ export class HostKernelMounts implements KernelMounts {
 
   list(): readonly KernelMount[] {
     const { entries } = this.#table;
-    // Every sandbox is checked before its command runs, so a mount that is missed here ends the start.
+    // Every sandbox is checked before its command runs, so the start fails if a mount is missed here.
     if (entries === null) return [];
     if (this.#known?.entries !== entries) {
       const mounts = entries.filter(isKernelMount)

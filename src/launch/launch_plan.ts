@@ -1,9 +1,10 @@
 /**
- * How one confined child is started, down to the last descriptor: the decision, which another module carries out.
+ * How one confined child is started, down to the last descriptor. This is only the decision; another module carries it
+ * out.
  *
  * That module opens the descriptors, starts the program as the leader of a new session with those descriptors and no
- * others above 2, and closes its own copies. If the child waits, it lets it go on, and then reads the report to its
- * end.
+ * others above 2, and closes its own copies. If the child waits, the module lets it continue, and then reads the report
+ * to its end.
  */
 
 import type { LandlockRuleset } from "./backends/landlock.ts";
@@ -31,7 +32,7 @@ export interface InheritedDescriptor {
 }
 
 export interface LaunchPlan {
-  /** What is executed: an absolute path that no client has a say in, or a descriptor of this plan. */
+  /** What is executed: an absolute path that no client can influence, or a descriptor of this plan. */
   readonly program: string;
   readonly argv: readonly string[];
   /** For the program above, which may be a wrapper. The command's own environment may be inside `descriptors`. */
@@ -44,8 +45,8 @@ export interface LaunchPlan {
    */
   readonly blockedSignals: readonly number[];
   /**
-   * What the child's mounts must look like. The stub waits after its report, and may go on only after that was checked.
-   * Without this the stub does not wait.
+   * What the child's mounts must look like. The stub waits after its report, and may continue only after the mounts
+   * were checked. Without this the stub does not wait.
    */
   readonly view?: PlannedView;
 }
@@ -75,7 +76,7 @@ export type PlannedDescriptor =
   | { readonly fd: number; readonly type: "given"; readonly descriptor: number }
   | { readonly fd: number; readonly type: "landlock"; readonly ruleset: LandlockRuleset };
 
-/** Mounts on top of the host's, or of nothing. */
+/** Mounts on top of the host's mounts, or on top of nothing. */
 export interface PlannedView {
   readonly base: FilePolicy["base"];
   /** Whose `/dev` it has. */
@@ -131,7 +132,9 @@ export function helperEnv(serverEnv: Readonly<Record<string, string>>): Record<s
   );
 }
 
-/** A command's own descriptor under the next number that is free, and the variables that tell it. */
+/**
+ * Plans a command's own descriptor as `fd`, the next free number, and the variables that tell the command this number.
+ */
 export function planInherited(
   { inherited }: ConfinedCommand,
   fd: number,

@@ -36,8 +36,8 @@ export class MatchBudget {
 interface Piece {
   readonly characters: readonly string[];
   /**
-   * For each beginning, the length of its longest part that is also its end: where a search continues. Null: it has a
-   * `?`.
+   * For each prefix, the length of the longest shorter prefix that is also its end: a search continues from there.
+   * Null: the piece has a `?`.
    */
   readonly overlaps: Int32Array | null;
 }

@@ -61,8 +61,8 @@ export interface CommandRequest extends Program {
   /** The command may reach the network only through a proxy, whatever the sandbox object says. */
   readonly enforceManagedNetwork: boolean;
   /**
-   * Whether every program it starts is decided by whoever carries out the plan. Then there is a plan even where nothing
-   * is confined.
+   * Whether the one who carries out the plan decides about every program that the command starts. Then there is a plan
+   * even where nothing is confined.
    */
   readonly asksBeforeExec?: boolean;
   readonly inherited?: InheritedDescriptor;
@@ -83,7 +83,7 @@ export interface SandboxDescription extends SandboxFacts {
 /** A path can appear between two looks only if a program creates it in that millisecond. */
 const MAX_ATTEMPTS = 5;
 
-/** More than one client alternates between. */
+/** More policies than one client alternates between. */
 const MAX_REMEMBERED_POLICIES = 64;
 
 /** What a sandbox object asks for files. */
@@ -124,7 +124,7 @@ export class SandboxService {
       return command.asksBeforeExec === true ? this.planCommand(command) : null;
     }
     this.#mustBePossible();
-    // Before anything is made of them: arguments of wrappers are separated by NUL.
+    // Checked first, because the arguments of wrappers are separated by NUL.
     refuseNul(command);
     return {
       leavesFilesToOthers: sandbox.permissions.type === "external",
@@ -141,7 +141,7 @@ export class SandboxService {
     if (files === "unrestricted" || hides(files) || command.enforceManagedNetwork) return null;
     this.#mustBePossible();
     refuseNul(command);
-    // Looked at first: what is mounted later shows the next time.
+    // Read first: what is mounted after this is noticed the next time.
     const mounts = this.#mountTable.entries;
     const policy = await this.#resolve({ files, network });
     if (mounts === null || dependsOnDisk(policy) || command.inherited !== undefined) return null;

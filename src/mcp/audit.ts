@@ -8,7 +8,7 @@ import { printable } from "../printable.ts";
 
 export interface AuditRecord {
   readonly event: "decision";
-  /** Of the client's call, for all decisions of one command. */
+  /** The id of the client's call: the same for all decisions of one command. */
   readonly call: string;
   readonly client: string;
   readonly file: string;

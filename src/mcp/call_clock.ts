@@ -1,6 +1,6 @@
 /**
- * The time one command has left. It stands still while at least one prompt is open, and goes on with what was left, so
- * that nobody has to hurry with an answer. Tells once when the time is over.
+ * The time that one command has left. It stands still while at least one prompt is open, so that nobody has to hurry
+ * with an answer. Then it continues with what was left. When the time is over, `onExpired` is called once.
  */
 
 import type { Clock } from "../clock.ts";
@@ -24,12 +24,12 @@ export class CallClock {
     this.#go();
   }
 
-  /** Since the start, with the time that stood still. */
+  /** Since the start, including the time that stood still. */
   get elapsedMs(): number {
     return this.#clock.now() - this.#startedAtMs;
   }
 
-  /** Stands still until as many `resume` have followed as `pause`. */
+  /** Stands still until each `pause` was followed by a `resume`. */
   pause(): void {
     if (this.#pauses++ > 0 || this.#runningSinceMs === null) return;
     this.#leftMs = Math.max(0, this.#leftMs - (this.#clock.now() - this.#runningSinceMs));
@@ -42,7 +42,7 @@ export class CallClock {
     if (--this.#pauses === 0 && !this.#isEnded) this.#go();
   }
 
-  /** Nothing is told any more. */
+  /** From now on `onExpired` is not called. */
   end(): void {
     this.#isEnded = true;
     this.#cancel?.();

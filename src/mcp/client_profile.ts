@@ -1,14 +1,17 @@
 /**
- * Who asks, as far as answers differ by it. A client of the reference's time announces itself by the request with which
- * it sets the sandbox (`codex/sandbox-state/update`): it gets the reference's errors and prompts to the letter. codex
- * shows structured content in place of the text. Everybody else is served best by both.
+ * What is known about the client, as far as answers depend on it. A client of the reference's time is recognised by the
+ * request that sets the sandbox (`codex/sandbox-state/update`): it gets exactly the reference's errors and prompts.
+ * codex shows structured content in place of the text, so it gets only the text. Other clients get both.
  */
 
 export interface ClientProfile {
   readonly name: string;
   /** Whether it can be asked with a form. A bare `elicitation: {}` counts: forms came before other kinds. */
   readonly canBeAsked: boolean;
-  /** Prompts are pushed to it during a call. Otherwise they are an answer, and the call comes again. */
+  /**
+   * Prompts are pushed to it during a call. Otherwise the call is answered with the prompts, and the client calls
+   * again.
+   */
   readonly takesPushedPrompts: boolean;
   readonly dialect: Dialect;
 }

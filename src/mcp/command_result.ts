@@ -1,6 +1,7 @@
 /**
- * What became of a command, as the answer to a call. The text is the reference's JSON, with more members only where
- * there is more to tell. Clients of the reference's time get its errors in place of results where it gives errors.
+ * The result of a command, as the answer to a call. The text is the reference's JSON. It has more members only where
+ * there is more to say. Clients of the reference's time get an error in place of a result wherever the reference gives
+ * an error.
  */
 
 import type { Dialect } from "./client_profile.ts";
@@ -29,7 +30,7 @@ export class CommandFailure extends Error {
 /** As `timeout(1)` has it. */
 const EXIT_TIMED_OUT = 124;
 
-/** Of a command that has ended. Throws a `CommandFailure` where the reference does. */
+/** The result of a command that has ended. Throws a `CommandFailure` where the reference does. */
 export function endResult(command: RunningCommand, end: CommandEnd, dialect: Dialect): ToolResult {
   const text = command.output.take();
   const isTimedOut = end.reason === "timedOut";
@@ -56,7 +57,7 @@ export function endResult(command: RunningCommand, end: CommandEnd, dialect: Dia
   return { ...answer(members, more, dialect), ...(isTimedOut || end.signal !== null ? { isError: true } : {}) };
 }
 
-/** Of a command that goes on: what it has written since the last look. */
+/** The result of a command that still runs: what it has written since the last result. */
 export function runningResult(command: RunningCommand, handle: string, dialect: Dialect): ToolResult {
   const text = command.output.take();
   const members = {
@@ -91,7 +92,10 @@ function durationOf(ms: number): { secs: number; nanos: number } {
   return { secs, nanos: Math.floor((ms - secs * 1000) * 1_000_000) };
 }
 
-/** Structured content replaces the text for codex, and is unknown to the reference's clients. */
+/**
+ * Structured content is only for other clients: codex would show it in place of the text, and the reference's clients
+ * do not know it.
+ */
 function answer(members: object, more: Record<string, unknown>, dialect: Dialect): ToolResult {
   const whole = { ...members, ...more };
   const content = [{ type: "text" as const, text: JSON.stringify(whole) }];

@@ -1,4 +1,6 @@
-/** From a call's arguments to a running command: its sandbox, directory, environment, and who decides its programs. */
+/**
+ * Turns a call's arguments into a running command: its sandbox, directory, environment, and who decides its programs.
+ */
 
 import { resolve } from "node:path/posix";
 import type { Clock } from "../clock.ts";
@@ -17,7 +19,7 @@ export interface StarterOptions extends Pick<WatchedShellOptions, "shell" | "int
   readonly clock: Clock;
   /** What applies when the client says nothing. */
   readonly sandbox: "read-only" | "workspace-write";
-  /** The server's directory: the workspace then, and what a relative `workdir` is relative to. */
+  /** The server's directory. It is the workspace if the client says nothing. A relative `workdir` starts there. */
   readonly cwd: string;
   /** No command may write these, whatever its sandbox grants. */
   readonly guardedPaths: readonly string[];

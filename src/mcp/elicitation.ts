@@ -1,6 +1,6 @@
 /**
- * How a question is put to a client, and what its answer means. The schema is empty: the question is yes or no, and codex
- * asks nobody about any other. Clients of the reference's time get the reference's schema.
+ * How a question is put to a client, and what its answer means. The schema is empty: the question is yes or no, and
+ * codex does not pass on any other question. Clients of the reference's time get the reference's schema.
  */
 
 import type { Dialect } from "./client_profile.ts";

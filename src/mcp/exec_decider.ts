@@ -9,8 +9,8 @@
  * | no rule, harmless     | run, inside the sandbox                                       |
  * | no rule, dangerous    | ask; accepted: run, inside the sandbox, else deny             |
  *
- * Where only the shell's own programs may leave the sandbox, others run inside in place of an escalation. Every decision
- * leaves a line in the audit. Never rejects.
+ * If only the shell's own programs may leave the sandbox, other programs run inside instead of being escalated. Every
+ * decision leaves a line in the audit. Never rejects.
  */
 
 import type { Clock } from "../clock.ts";
@@ -19,7 +19,7 @@ import { type AuditRecord, type AuditSink, ruleOrigin } from "./audit.ts";
 import type { PromptAnswer, PromptDesk } from "./prompt_desk.ts";
 import type { ExecCall, ExecVerdict } from "./watched_shell.ts";
 
-/** What a denied program prints behind `Execution denied: `. The first three are the reference's. */
+/** What a denied program prints after `Execution denied: `. These three are the reference's. */
 const DENIAL = {
   forbidden: "Execution forbidden by policy",
   declined: "User declined execution",
@@ -131,7 +131,7 @@ function denialOf(answer: Exclude<PromptAnswer, { action: "accept" }>): string {
   return answer.action === "decline" ? DENIAL.declined : DENIAL.cancelled;
 }
 
-/** Whether somebody who writes rules meant the program at this very path, and not one that bears its name. */
+/** Whether the author of a rule meant the program at exactly this path, and not just any program of this name. */
 function isNamed(file: string, { matches }: Verdict, rules: RuleSet): boolean {
   if (matches.some(({ rule }) => rule.first === file && rule.decision !== "forbidden")) return true;
   const name = file.slice(file.lastIndexOf("/") + 1);

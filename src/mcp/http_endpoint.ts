@@ -1,6 +1,6 @@
 /**
  * MCP over streamable HTTP, behind the same door as the websocket server: the same addresses, users, tokens, refusals
- * and bounds. Both eras are served at one path; which one a request is of is the protocol library's decision.
+ * and bounds. Both eras are served at one path. The protocol library decides to which era a request belongs.
  */
 
 import { createMcpHandler, isLegacyRequest, type McpHttpHandler } from "@modelcontextprotocol/server";
@@ -37,7 +37,7 @@ export interface HttpEndpointOptions {
 /** Where clients connect. The second is what a printed URL with a token leads to. */
 const PATHS = ["/mcp", "/"];
 
-/** Not for the protocol: who may come in has been decided, and the rest is about the connection itself. */
+/** Not passed to the protocol library: who may come in is already decided, and the others are about the connection. */
 const WITHHELD_HEADERS = new Set(["authorization", "connection", "host", "content-length", "transfer-encoding"]);
 
 type ForeignPeer = string | null;
@@ -47,7 +47,7 @@ export class HttpEndpoint {
   readonly #door: Door<ForeignPeer, AcceptedUpgrade>;
   readonly #users: LocalUsers | null;
   readonly #sessions: HttpSessions;
-  /** Clients of the 2026 era have no session: what they own is kept by who they are. */
+  /** Clients of the 2026 era have no session. What they own is kept under their identity. */
   readonly #holders = new Map<string, { readonly connection: McpConnection; readonly handler: McpHttpHandler }>();
 
   private constructor(door: Door<ForeignPeer, AcceptedUpgrade>, options: HttpEndpointOptions) {

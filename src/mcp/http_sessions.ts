@@ -50,7 +50,7 @@ export class HttpSessions {
     await Promise.all([...this.#sessions.keys()].map((id) => this.#end(id)));
   }
 
-  /** What is no first request of a session is refused by the transport, which is then of no use. */
+  /** A request that does not begin a session is refused by the transport, which is then not kept. */
   async #open(request: Request, holder: string): Promise<Response> {
     if (this.#sessions.size >= MAX_HTTP_SESSIONS) return refusal(503, "too many sessions");
     const connection = new McpConnection({ clock: this.#options.clock, idleMs: null });

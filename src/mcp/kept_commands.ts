@@ -1,6 +1,6 @@
 /**
- * Commands that no call waits for at the moment: those with a handle, and those between two rounds of questions. Each is
- * found again by a name that cannot be guessed. What nobody comes back for is ended.
+ * Commands that no call waits for at the moment: those with a handle, and those between two rounds of questions. Each
+ * is found again by a name that cannot be guessed. A command that nobody comes back for is ended.
  */
 
 import type { Clock } from "../clock.ts";
@@ -49,7 +49,7 @@ export class KeptCommands {
     );
   }
 
-  /** The handle of a command that goes on without its call. */
+  /** Gives a handle to a command that continues without its call. */
   keep(command: RunningCommand): string {
     const handle = newName();
     const kept: Kept = { command, cancelIdle: () => {} };
@@ -67,7 +67,7 @@ export class KeptCommands {
     return handle;
   }
 
-  /** The command of a handle, which is used now. Throws when there is none. */
+  /** The command of a handle. The handle counts as used now. Throws when there is none. */
   get(handle: string): RunningCommand {
     const kept = this.#byHandle.get(handle);
     if (kept === undefined) {
@@ -86,7 +86,7 @@ export class KeptCommands {
     this.#byHandle.delete(handle);
   }
 
-  /** The name under which a call is found once, in its next round. */
+  /** Keeps a call for its next round. The returned name finds it once. */
   park(call: ParkedCall): string {
     const name = newName();
     const cancel = this.#options.clock.setTimer(ROUND_PATIENCE_MS, () => {
@@ -97,7 +97,7 @@ export class KeptCommands {
     return name;
   }
 
-  /** The call of that name, which nobody finds again; null when there is none. */
+  /** The call of that name, which is then forgotten. Null: there is none. */
   unpark(name: string): ParkedCall | null {
     const parked = this.#parked.get(name);
     parked?.cancel();

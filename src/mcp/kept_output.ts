@@ -59,7 +59,10 @@ function emptyStreams(): Record<OutputStream, KeptStream> {
   return { stdout: empty(), stderr: empty() };
 }
 
-/** The reference's shares: a third for standard output, the rest for the other, and what that leaves goes back. */
+/**
+ * The reference's shares: a third for standard output, the rest for standard error. What standard error does not need
+ * goes back to standard output.
+ */
 function shares(stdoutBytes: number, stderrBytes: number): Record<OutputStream, number> {
   const stdout = Math.min(stdoutBytes, STDOUT_SHARE_BYTES);
   const stderr = Math.min(stderrBytes, MAX_OUTPUT_BYTES - stdout);

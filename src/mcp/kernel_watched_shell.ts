@@ -91,10 +91,10 @@ export class KernelWatchedShell implements WatchedShell {
 
   async #end(): Promise<void> {
     const process = this.#running;
-    // Nothing inside is left to be looked for, which would take longer than the command.
+    // Nothing inside is left, so nothing is looked for: that would take longer than the command.
     if (this.isAlone && this.#hasExited && this.#hasClosed) return await this.#watch.endEscalated();
     await Promise.all([this.#backend.endTrees([process], { graceMs: 0 }), this.#watch.endEscalated()]);
-    // A call that was being decided may have been let out meanwhile.
+    // A call that was being decided may have been escalated meanwhile.
     await this.#watch.endEscalated();
     await this.exited;
     process.stopReading();

@@ -1,4 +1,6 @@
-/** Watched shells whose code is loaded with the first of them, so that the first answer does not wait for it. */
+/**
+ * Watched shells. Their code is loaded with the first shell, so that the server's first answer does not wait for it.
+ */
 
 import type { WatchedShell, WatchedShellOptions, WatchedShells } from "./watched_shell.ts";
 
@@ -10,7 +12,7 @@ export class LazyShells implements WatchedShells {
     this.#load = load;
   }
 
-  /** Loads it now, for a call that will come soon. Never rejects: the call tells. */
+  /** Loads it now, for a call that will come soon. Never rejects: the call reports the failure. */
   async warmUp(): Promise<void> {
     await this.#shells().then((shells) => shells.obstacle()).catch(() => {});
   }

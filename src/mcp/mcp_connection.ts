@@ -8,7 +8,7 @@ import type { RunningCommand } from "./running_command.ts";
 import { type SandboxState, updatedState } from "./sandbox_state.ts";
 
 export interface ConnectionOptions extends KeptCommandsOptions {
-  /** Whether all that comes in by it is one client's. */
+  /** Whether everything that comes in through it is from one client. */
   readonly hasSession?: boolean;
 }
 
@@ -25,12 +25,14 @@ export class McpConnection {
     this.#hasSession = hasSession;
   }
 
-  /** Programs that the client has allowed for the rest of the session; where there is none, of the command. */
+  /**
+   * Programs that the client has allowed for the rest of the session. Without a session: for the rest of the command.
+   */
   get memory(): Set<string> {
     return this.#hasSession ? this.#memory : new Set();
   }
 
-  /** What the client has set by an update. Its presence tells a client of the reference's time. */
+  /** What the client has set by an update. A client that has set it is one of the reference's time. */
   get state(): SandboxState | null {
     return this.#state;
   }
@@ -40,7 +42,7 @@ export class McpConnection {
     this.#state = updatedState(params);
   }
 
-  /** Ends it with the connection. */
+  /** The command ends with the connection. */
   own(command: RunningCommand): void {
     this.#commands.add(command);
     const leave = () => this.#commands.delete(command);

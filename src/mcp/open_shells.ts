@@ -17,7 +17,7 @@ export interface OpenShellsOptions {
   readonly clock: Clock;
 }
 
-/** What cannot be watched here is refused, call by call. */
+/** If shells cannot be watched here, every call is refused. */
 export function openShells({ serverEnv, log, clock }: OpenShellsOptions): WatchedShells {
   const reason = whyNoLibc();
   if (reason !== null) return refusingShells(reason);

@@ -1,9 +1,9 @@
 /**
- * The open questions of one command. The command's programs wait here for an answer; whoever has a line to the client
- * at the moment asks them. Between two calls nobody has, and the questions wait.
+ * The open questions of one command. The command's programs wait here for an answer. A call that can reach the client
+ * at the moment asks the questions. Between two calls nobody can, and the questions wait.
  *
- * Owns which questions are open and tells when the first opens and the last closes. How a client is asked is up to the
- * asker.
+ * Knows which questions are open, and reports when the first opens and the last closes. The asker decides how a client
+ * is asked.
  */
 
 export type PromptAnswer =
@@ -21,11 +21,11 @@ export interface OpenPrompt {
   answer(answer: PromptAnswer): void;
 }
 
-/** Asks one question; it answers the prompt itself, at some time. */
+/** Asks one question. The asker itself answers the prompt, at some later time. */
 export type Asker = (prompt: OpenPrompt) => void;
 
 export interface PromptDeskOptions {
-  /** Before the first question is open, and after the last is answered. */
+  /** `onOpened` is called before the first question is open, `onClosed` after the last is answered. */
   readonly onOpened: () => void;
   readonly onClosed: () => void;
 }
@@ -89,7 +89,7 @@ export class PromptDesk {
     return this.#opened.promise;
   }
 
-  /** Resolves when none is. */
+  /** Resolves when no question is open. */
   whenClosed(): Promise<void> {
     return this.#open.size === 0 ? Promise.resolve() : this.#closed.promise;
   }

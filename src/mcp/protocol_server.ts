@@ -1,7 +1,7 @@
 /**
  * The tools behind the protocol library: one instance per connection in the 2025 era, one per request over HTTP in the
- * 2026 era. Turns requests into `ToolCall`s and outcomes into answers of the era; prompts are pushed in the first and
- * are answers in the second.
+ * 2026 era. Turns requests into `ToolCall`s and outcomes into answers of the era. Prompts are pushed in the 2025 era
+ * and are answers in the 2026 era.
  */
 
 import {
@@ -39,7 +39,7 @@ export interface ProtocolServerOptions {
 /** The reference's. */
 const INSTRUCTIONS = "This server provides a tool to execute shell commands and return their output.";
 
-/** The reference answers these, though it has none. */
+/** The reference answers these requests, though it has no resources and no prompts. */
 const EMPTY_LISTS: Readonly<Record<string, object>> = {
   "resources/list": { resources: [] },
   "resources/templates/list": { resourceTemplates: [] },
@@ -81,7 +81,7 @@ export class ProtocolServers {
       }
     });
     server.fallbackRequestHandler = (request) => {
-      // Later requests of the 2026 era may be another client's.
+      // Not in the 2026 era: later requests may be from another client.
       if (request.method === SANDBOX_UPDATE_METHOD && era === "legacy") {
         try {
           connection.update(request.params);
@@ -114,7 +114,7 @@ export class ProtocolServers {
       meta,
       client,
       connection,
-      // Over HTTP a client that goes away says so by its connection.
+      // Over HTTP the end of the connection shows that the client has gone.
       signal: peer === undefined ? ctx.mcpReq.signal : AbortSignal.any([ctx.mcpReq.signal, peer]),
       elicit: client.takesPushedPrompts ? (prompt) => this.#push(prompt, ctx, client) : null,
       round: typeof round !== "string" ? null : { name: round, answers: answersOf(ctx.mcpReq.inputResponses) },

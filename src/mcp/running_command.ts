@@ -1,8 +1,9 @@
 /**
- * One command: a watched shell, its output, its clock, its open questions and its end. It knows nothing of the protocol:
- * calls start it, look at it and wait for it.
+ * One command: a watched shell, its output, its clock, its open questions and its end. It knows nothing of the
+ * protocol: calls start it, look at it and wait for it.
  *
- * Whatever happens it comes to an end: by itself, by its time-out, or stopped. Then nothing that it started runs.
+ * It always comes to an end: by itself, by its time-out, or because it is stopped. After that nothing that it started
+ * still runs.
  */
 
 import type { Clock } from "../clock.ts";
@@ -50,7 +51,7 @@ export class RunningCommand {
   #hasFinished = false;
   #durationMs: number | null = null;
 
-  /** Starts at once. `prompts` and `onDenied` are for whoever decides. */
+  /** Starts at once. `prompts` and `noteDenied` are for the decider. */
   constructor(makeOptions: (command: RunningCommand) => CommandOptions) {
     this.prompts = new PromptDesk({
       onOpened: () => this.#clock.pause(),
@@ -64,7 +65,7 @@ export class RunningCommand {
       this.#durationMs = this.#clock.elapsedMs;
       this.#clock.end();
     });
-    // Whoever waits is told; until somebody does, a failed start is no stray error.
+    // Everybody who waits gets the failure. While nobody waits, a failed start must not become an unhandled rejection.
     this.finished.catch(() => {});
   }
 
@@ -96,7 +97,7 @@ export class RunningCommand {
     this.#shell?.closeStdin();
   }
 
-  /** Ends it with everything it started. Resolves when that is so. */
+  /** Ends it with everything it started. Resolves when all of it has ended. */
   async stop(): Promise<void> {
     this.#end("stopped");
     await this.finished.catch(() => {});
@@ -106,7 +107,7 @@ export class RunningCommand {
     if (this.#ending !== null || this.#hasFinished) return;
     this.#ending = reason;
     for (const prompt of this.prompts.open) prompt.answer({ action: "cancel" });
-    // Still starting: it is ended as soon as there is something to end.
+    // If it is still starting, it is ended as soon as there is a shell.
     void this.#shell?.terminate();
   }
 
@@ -118,7 +119,7 @@ export class RunningCommand {
     this.#shell = shell;
     if (this.#ending !== null) void shell.terminate();
     const { exitCode, signal } = await shell.exited;
-    // What ends now ended in time.
+    // The shell has ended in time: what follows cannot time out any more.
     this.#clock.end();
     const leftChildren = !await this.#drained(shell);
     if (leftChildren) shell.stopReading();

@@ -1,7 +1,7 @@
 /**
  * What a call's command may do: from the call itself, from the last update of a client of the reference's time, or from
- * the command line. All of them become the sandbox object of the websocket server, so one policy code decides what it
- * means here. What does not decode is refused: a command never runs under less than it was meant to.
+ * the command line. All of them become the sandbox object of the websocket server, so the same policy code decides what
+ * it means. What does not decode is refused: a command never runs in a weaker sandbox than was meant.
  */
 
 import { realpathSync } from "node:fs";
@@ -21,7 +21,7 @@ export interface SandboxState {
 export const SANDBOX_CAPABILITY = "codex/sandbox-state";
 export const SANDBOX_UPDATE_METHOD = "codex/sandbox-state/update";
 
-/** The second is the name that codex gives the same value too. */
+/** codex also sends the same value under the second name. */
 const META_KEYS = [SANDBOX_CAPABILITY, "codex/sandbox-state-meta"] as const;
 
 /** A state that does not decode. The message is the reference's. */
@@ -59,7 +59,10 @@ export function flagState(policy: "read-only" | "workspace-write", cwd: string):
   return stateOf(withReadOnlyPaths(sandbox, guarded), "flag");
 }
 
-/** The same, with paths that may only be read whatever else it grants: rule files, for one, are no command's to write. */
+/**
+ * The same state, with paths that may only be read, whatever else it grants. For example, no command may write rule
+ * files.
+ */
 export function guardedState(state: SandboxState, paths: readonly string[]): SandboxState {
   return state.sandbox === null ? state : { ...state, sandbox: withReadOnlyPaths(state.sandbox, paths) };
 }
@@ -69,7 +72,7 @@ function withReadOnlyPaths(sandbox: Sandbox, paths: readonly string[]): Sandbox 
   if (paths.length === 0 || permissions.type !== "managed" || permissions.fileSystem.type !== "restricted") {
     return sandbox;
   }
-  // What is granted for such a path itself, or below it, would count more than what is added.
+  // A grant for such a path itself, or below it, would win over the entries added here.
   const entries = permissions.fileSystem.entries.filter((entry) => !grantsBelow(entry, paths));
   const added = paths.map((path): SandboxEntry => ({ path: { type: "path", path }, access: "read" }))
     .filter(({ path }) => !entries.some((entry) => isSamePath(entry, path)));
@@ -83,7 +86,7 @@ function grantsBelow({ path, access }: SandboxEntry, guarded: readonly string[])
   return guarded.some((place) => granted.some((text) => isWithin(text, place) || isWithin(text, realPath(place))));
 }
 
-/** Without links, where there is something; else as it is. */
+/** The path without links. If nothing is there: the path as it is. */
 function realPath(path: string): string {
   try {
     return realpathSync(path);
@@ -102,7 +105,7 @@ function decodedState(raw: unknown, source: SandboxState["source"]): SandboxStat
   const { permissionProfile, sandboxPolicy, sandboxCwd } = raw as Record<string, unknown>;
   if (typeof sandboxCwd !== "string") throw refuse();
   try {
-    // A URI and a native path mean the same here; the object's own rules differ by form.
+    // A URI and a native path mean the same here; the sandbox object itself treats the two forms differently.
     const { native } = parsePath(sandboxCwd);
     if (typeof native !== "string") throw refuse();
     const place = { cwd: native, workspaceRoots: [native] };
@@ -119,7 +122,7 @@ function decodedState(raw: unknown, source: SandboxState["source"]): SandboxStat
   }
 }
 
-/** `external-sandbox` is a policy of the reference's tool alone; null for every other. */
+/** Only the reference's tool has the policy `external-sandbox`. Null: it is another policy. */
 function externalPolicy(policy: unknown): { type: "external"; network: unknown } | null {
   if (typeof policy !== "object" || policy === null || (policy as { type?: unknown }).type !== "external-sandbox") {
     return null;

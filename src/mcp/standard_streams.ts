@@ -1,5 +1,5 @@
 /**
- * MCP over standard input and output, and its end: when the client closes its side, or nobody reads ours any more. The
+ * MCP over standard input and output. It ends when the client closes its side, or when nobody reads ours any more. The
  * protocol library picks the era by the first message.
  */
 
@@ -21,7 +21,7 @@ class EndingTransport extends StdioServerTransport {
   }
 }
 
-/** Serves until the end; the signal ends it from here. */
+/** Serves until the end. The signal ends it from this side. */
 export async function serveStandardStreams(
   create: (era: Era) => Server,
   { signal, log }: { signal: AbortSignal; log: Logger },

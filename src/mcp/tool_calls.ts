@@ -26,15 +26,15 @@ export interface ToolCall {
   readonly connection: McpConnection;
   /** Aborts when the client does not want the answer any more. */
   readonly signal: AbortSignal;
-  /** Asks the client while the call goes on; null where questions are an answer instead. */
+  /** Asks the client during the call. Null: the questions are the answer instead. */
   readonly elicit: ((prompt: OpenPrompt) => Promise<PromptAnswer>) | null;
   /** The round that this call continues. */
   readonly round: { readonly name: string; readonly answers: ReadonlyMap<string, PromptAnswer> } | null;
-  /** Tells that the command lives; null when nobody wants to know. */
+  /** Reports that the command still runs. Null: nobody wants to know. */
   readonly progress: ((elapsedMs: number) => void) | null;
 }
 
-/** The result, or what has to be asked before the call comes again under this name. */
+/** The result, or the questions that the client must answer. It then calls again, with the name of this round. */
 export type CallOutcome =
   | { readonly type: "result"; readonly result: ToolResult }
   | { readonly type: "questions"; readonly prompts: readonly OpenPrompt[]; readonly round: string };
@@ -168,13 +168,13 @@ export class ToolCalls {
         });
         const first = await Promise.race([...waits, asked]);
         if (first !== ASKED) return first;
-        // Whoever asked may have gone meanwhile.
+        // The program that asked may have gone meanwhile.
         if (command.prompts.open.length === 0) continue;
         if (rounds < MAX_PROMPT_ROUNDS) return ASKED;
         command.prompts.giveUp("one call can ask no more questions: run the rest in another call");
       }
       const first = await Promise.race(waits);
-      // A question is answered in the call in which it was asked.
+      // A question must be answered in the call in which it was asked, so this waits for the answer.
       if (first !== WAITED || command.prompts.open.length === 0) return first;
       return await Promise.race([ended, aborted.promise, command.prompts.whenClosed().then(() => WAITED)]);
     } finally {
@@ -195,7 +195,7 @@ export class ToolCalls {
     return endResult(command, await command.finished, client.dialect);
   }
 
-  /** Tells now and then that the command lives. Returns how to stop it. */
+  /** Reports now and then that the command still runs. The returned function stops this. */
   #progress({ progress }: ToolCall, command: RunningCommand): () => void {
     if (progress === null) return () => {};
     let cancel = () => {};

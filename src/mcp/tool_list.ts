@@ -3,9 +3,9 @@
 import { DEFAULT_POLL_WAIT_MS, DEFAULT_TIMEOUT_WITH_HANDLES_MS, DEFAULT_YIELD_MS } from "./limits.ts";
 
 export interface ToolListOptions {
-  /** `shell_poll`, `shell_input` and `shell_stop` too. */
+  /** Whether there are also `shell_poll`, `shell_input` and `shell_stop`. */
   readonly hasHandles: boolean;
-  /** What commands may do unless the client says otherwise; null: nothing is claimed of it. */
+  /** What commands may do unless the client says otherwise; null: nothing is claimed about that. */
   readonly annotatedSandbox: "read-only" | "workspace-write" | null;
 }
 
@@ -27,7 +27,7 @@ export interface ToolDescription {
   };
 }
 
-/** A type each: some clients cannot pass on several. Null is taken for absent all the same, as the reference takes it. */
+/** One type each, because some clients cannot pass on several. Null still counts as absent, as in the reference. */
 const SHELL_PROPERTIES = {
   command: { description: "The bash string to execute.", type: "string" },
   workdir: {

@@ -1,8 +1,8 @@
 /**
- * The seam between the MCP tool and what runs under it: a shell in which every execve is decided by whoever started it.
+ * The seam between the MCP tool and what runs under it: a shell whose starter decides every execve.
  *
- * Types only. Whoever implements this promises that no program of the shell runs undecided: where calls cannot be
- * watched, `obstacle` says why and `start` rejects with the same words. Rules, prompts and results are the other side's.
+ * Types only. An implementation promises that no program of the shell runs undecided. Where calls cannot be watched,
+ * `obstacle` says why, and `start` rejects with the same words. Rules, prompts and results belong to the other side.
  */
 
 import type { ExecDecider } from "../process/watched/exec_decision.ts";
@@ -38,9 +38,9 @@ export interface WatchedShellOptions extends ExecDecider {
   readonly patchedBash?: PatchedBash;
   /** Whether `write` and `closeStdin` do anything. Otherwise standard input is empty. */
   readonly stdin?: "open" | "closed";
-  /** `merged`: one stream, in the order written; told as stdout. */
+  /** `merged`: one stream, in the order written, reported as stdout. */
   readonly output?: "separate" | "merged";
-  /** In the order read. The array is the receiver's. */
+  /** In the order read. The receiver owns the array. */
   onOutput(stream: "stdout" | "stderr", bytes: Uint8Array<ArrayBuffer>): void;
 }
 
@@ -68,7 +68,7 @@ export interface WatchedShell {
   /** Stops and restarts reading: a slow reader pauses the command. */
   pauseOutput(): void;
   resumeOutput(): void;
-  /** No more output is waited for, for a shell that has exited and whose children hold its output open. */
+  /** Stops waiting for output: for a shell that has exited while its children hold its output open. */
   stopReading(): void;
   /** Ends everything that the shell started, escalated programs too. Resolves when they are gone. Idempotent. */
   terminate(): Promise<void>;

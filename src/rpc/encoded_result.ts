@@ -1,6 +1,6 @@
 /**
- * Results that are more than a value to be written as JSON: text that is encoded already, and content that is encoded as it
- * leaves. Whatever they hold becomes the answer to one request, whose id they are given at the end.
+ * Results that are more than a value to be written as JSON: text that is already encoded, and content that is encoded
+ * while it is sent. Each becomes the answer to one request, and gets the id of that request at the end.
  */
 
 import { type ByteSource, sourceOf } from "../bytes.ts";
@@ -25,7 +25,7 @@ export class EncodedResult {
   }
 }
 
-/** From here on base64 is made as it leaves, in steps: a long string takes longer to make than to send. */
+/** From this length on, base64 is made in steps while it is sent: a long string takes longer to make than to send. */
 export const LONG_CONTENT_BYTES = 96 * 1024;
 
 /** A result that is these bytes' base64 between two ASCII texts. The bytes belong to it from now on. */
@@ -34,7 +34,7 @@ export function contentResult(before: string, bytes: Uint8Array, after: string):
   return new StreamedResult(before, sourceOf([bytes]), after);
 }
 
-/** A result with the base64 of bytes that are fetched as it leaves. */
+/** A result with the base64 of bytes that are fetched while it is sent. */
 export class StreamedResult {
   readonly #before: string;
   readonly #source: ByteSource;

@@ -25,14 +25,14 @@ export type Message =
   | { readonly type: "notification"; readonly method: string; readonly params: unknown }
   | { readonly type: "result"; readonly id: RequestId; readonly result: unknown }
   | { readonly type: "error"; readonly id: RequestId; readonly error: WireError }
-  /** The id is there where it could be read. */
+  /** Has the id if it could be read. */
   | { readonly type: "malformed"; readonly reason: string; readonly id?: RequestId };
 
 /** How parameters with long content are decoded before the rest is parsed. */
 export interface LongContent {
   /** Whether a parameter of this name holds content. */
   isContent(name: string): boolean;
-  /** The bytes of base64, or null when it is anything else. They take the place of the text. */
+  /** The bytes of a base64 text; they take the place of the text. Null: it is not base64. */
   decode(text: string): Uint8Array<ArrayBuffer> | null;
 }
 
@@ -57,7 +57,7 @@ export function decodeWhole(text: string, limits: JsonLimits): Message {
   }
 }
 
-/** From here on a long string is looked for, and worth being treated apart. */
+/** From these lengths on, a long string is looked for and treated separately. */
 const LONG_MESSAGE_CHARACTERS = 16 * 1024;
 const LONG_STRING_CHARACTERS = 8 * 1024;
 /** Strings before the long one: ids, names and a handful of parameters. */
@@ -72,7 +72,7 @@ interface LongString {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** What lies between two quotes near the beginning and is long and base64: most likely a parameter with content. */
+/** Finds a long base64 text between two quotes near the beginning: most likely a parameter with content. */
 function findLongBase64(text: string, { decode }: LongContent): LongString | null {
   let start = text.indexOf('"') + 1;
   for (let strings = 0; strings < 2 * MAX_STRINGS_BEFORE && start > 0; strings++) {
@@ -87,8 +87,9 @@ function findLongBase64(text: string, { decode }: LongContent): LongString | nul
 }
 
 /**
- * Decodes a message without having `JSON.parse` go through and copy its content. Base64 holds nothing that JSON minds, so
- * what is true of the rest is true of the whole. Null when the content is not just what it seemed: a parameter.
+ * Decodes a message without letting `JSON.parse` read and copy its content. Base64 has no character that is special in
+ * a JSON string, so if the rest is valid, the whole is valid. Null: the rest is not valid, or the content is not a
+ * parameter with content after all.
  */
 function decodeAround(text: string, { start, end, bytes }: LongString, options: DecodeOptions): Message | null {
   const rest = text.slice(0, start) + placeholder + text.slice(end);
@@ -172,7 +173,7 @@ function decodeId(id: unknown, text: string): RequestId | null {
   const digits = String(id);
   if (isLeadingId(text, digits) && Number.isSafeInteger(id)) return digits as RequestId;
   const source = idSource(text);
-  // `1.0` and `1e2` are not integers to the reference, whatever their value. `-0` is, and comes back as the zero it is.
+  // `1.0` and `1e2` are not integers to the reference, whatever their value. `-0` is one, and comes back as `0`.
   if (source.length > MAX_ID_DIGITS || !INTEGER.test(source)) return null;
   if (id === 0) return "0" as RequestId;
   if (Number.isSafeInteger(id)) return source as RequestId;

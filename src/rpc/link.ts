@@ -47,9 +47,9 @@ export interface Link {
    * Delivers messages in order until the connection ends, then resolves; call it once. Nothing more is read while a
    * promise returned by the receiver is pending, so the transport's flow control slows down the peer.
    *
-   * Some links outlive the conversation, so that their last words arrive. They call `onEnd` as soon as nothing more
-   * will be delivered or accepted. Where peers announce their end, `onPeerClosing` is called before that: nothing more
-   * will be delivered, but what is sent still arrives until the given promise has resolved.
+   * Some links stay open after the conversation, so that the last messages arrive. They call `onEnd` as soon as nothing
+   * more will be delivered or accepted. Where peers announce their end, `onPeerClosing` is called before that: nothing
+   * more will be delivered, but what is sent still arrives until the given promise has resolved.
    */
   receive(
     receiver: (message: InboundMessage) => void | Promise<void>,
@@ -63,11 +63,13 @@ export interface Link {
    * under way, another does nothing: however often it is called, a peer that is gone is dropped in that time.
    */
   probe(withinMs: number): void;
-  /** Tells the peer's machine at once that everything has arrived: nothing is sent soon that would tell it. */
+  /**
+   * Tells the peer's machine at once that everything has arrived, because no message that would tell it is sent soon.
+   */
   confirmArrival?(): void;
   /**
-   * Ends the connection. What `send` was given before still leaves if the peer reads it soon, followed by the reason,
-   * where the transport can express it. Idempotent.
+   * Ends the connection. What was given to `send` before is still sent if the peer reads it soon. Then the reason is
+   * sent, if the transport can express it. Idempotent.
    */
   close(farewell?: Farewell): void;
 }

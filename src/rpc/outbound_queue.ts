@@ -1,11 +1,12 @@
 /**
  * The one ordered line of messages to a peer, with a single writer.
  *
- * Three kinds share it. Answers that may be long were promised: their bytes were taken from the budget before they were
- * made, and are given back here when they have left. Short replies are always taken and never dropped; when too many pile
- * up the connection stops reading requests (`isReplyBacklogged`). Output is taken too, but its sources ask `hasRoom` first and pause until `onRoom`, so
- * a slow peer stops the children that talk to it and memory stays flat. Since output never queues more than its mark, a
- * reply waits behind at most that much of it.
+ * Three kinds of messages share it. Answers that may be long were promised: their bytes were taken from the budget
+ * before they were made, and are given back here when they have been sent. Short replies are always accepted and never
+ * dropped; when too many pile up, the connection stops reading requests (`isReplyBacklogged`). Output is accepted too,
+ * but its sources ask `hasRoom` first and pause until `onRoom`. So a slow peer pauses the children whose output it
+ * gets, and memory stays flat. Output never queues more than its mark, so a reply waits behind at most that much
+ * output.
  */
 
 import type { AnswerBudget } from "./answer_budget.ts";
@@ -19,7 +20,7 @@ export interface OutboundLimits {
   readonly outputLowWaterBytes: number;
   /** Short replies queued before the connection stops reading requests. */
   readonly replyHighWaterBytes: number;
-  /** Messages are handed to the transport until they are this long together. */
+  /** The transport gets messages in batches: a batch is full when its messages together are this long. */
   readonly sendBatchBytes: number;
 }
 
@@ -64,7 +65,7 @@ export class OutboundQueue {
     return !this.#isFull;
   }
 
-  /** Bytes waiting, in UTF-16 units: the messages are ASCII but for a few texts. */
+  /** Bytes waiting, counted in UTF-16 units: all messages except a few texts are ASCII. */
   get queuedBytes(): number {
     return this.#outputBytes + this.#replyBytes + this.#answerBytes;
   }
@@ -87,7 +88,10 @@ export class OutboundQueue {
     this.#push({ message, length, kind: "reply" });
   }
 
-  /** Queues an answer for which so many bytes were taken from the budget; from here on it is what the answer has. */
+  /**
+   * Queues an answer for which `promisedBytes` were taken from the budget. From here on the budget counts its real
+   * length.
+   */
   pushAnswer(message: OutboundMessage, promisedBytes: number): void {
     if (this.#isClosed) return;
     const length = heldLength(message);

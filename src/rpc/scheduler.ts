@@ -8,7 +8,7 @@
  * their lines when it arrives, so a request only ever waits for earlier ones and no cycle can form.
  *
  * A job whose answer may be long begins when the answer's bytes were taken from the connection's budget. It waits for
- * them in line, with all its claims; jobs with short answers and control work pass it. Ready jobs are run for a few
+ * them in line, with all its claims; jobs with short answers and control work overtake it. Ready jobs run for a few
  * milliseconds at a time, then everything else has a turn.
  *
  * Knows no methods, no messages and no sockets: jobs in, jobs run.
@@ -46,7 +46,7 @@ export interface Job {
 }
 
 export interface SchedulerOptions {
-  /** Ordinary jobs running at once, or null for no bound but the claims'. */
+  /** Ordinary jobs running at once. Null: only the claims bound them. */
   maxConcurrent: number | null;
   maxInFlight: number;
   maxInFlightBytes: number;
@@ -88,8 +88,8 @@ export class Scheduler {
   }
 
   /**
-   * Whether the connection should stop reading. Of long polls only the bytes count, which are few except for the bodies
-   * of HTTP requests; their number has its own bound.
+   * Whether the connection should stop reading. Of long polls only the bytes count: they are few, except for the bodies
+   * of HTTP requests. The number of long polls has its own bound.
    */
   get isFull(): boolean {
     return this.#inFlight >= this.#options.maxInFlight || this.#inFlightBytes >= this.#options.maxInFlightBytes;

@@ -1,4 +1,4 @@
-/** A decision in words: which rule decided, and what would have if it were not there. One paragraph. */
+/** A decision in words: which rule decided, and what would have decided without it. One paragraph. */
 
 import { decide, type DecideContext, type Verdict } from "./policy/decide.ts";
 import { type Decision, originText, patternText, type PrefixRule } from "./policy/rule.ts";

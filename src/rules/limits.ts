@@ -1,6 +1,6 @@
 /**
- * The bounds of rule files. Each holds for one file unless it says otherwise. A file that reaches one is refused with an
- * error that names the bound: it is never half a policy.
+ * The bounds of rule files. Each holds for one file unless it says otherwise. A file that reaches one is refused with
+ * an error that names the bound, so half a policy is never used.
  */
 
 /** One file. The longest policies in use have a few thousand rules of some 80 characters: 0.3 MB. */
@@ -34,7 +34,7 @@ export const MAX_VALUE_BYTES = 64 << 20;
 /** Steps have very different costs, so the clock is looked at as well. A full two million steps take about 0.3 s. */
 export const MAX_EVALUATION_MS = 2000;
 
-/** Integers beyond this are of no use in rules, and multiply in no time. */
+/** Larger integers are useless in rules, and a few multiplications can make them huge. */
 export const MAX_INTEGER_BITS = 4096;
 
 /** Rules of one set, counting one for each alternative of a first word. */

@@ -39,7 +39,7 @@ export function namedPlaces(named: readonly string[]): RulePlace[] {
   return named.map((path) => ({ path, kind: isDirectory(path) ? "directory" : "file", mustExist: true }));
 }
 
-/** `~/.codex` unless `CODEX_HOME` says otherwise; then it has to exist. Null: nobody has a home here. */
+/** `~/.codex` unless `CODEX_HOME` says otherwise; then it has to exist. Null: there is no home directory. */
 function codexHome({ CODEX_HOME, HOME }: PlaceEnvironment): string | null {
   if (CODEX_HOME !== undefined && CODEX_HOME !== "") {
     if (isDirectory(CODEX_HOME)) return CODEX_HOME;
@@ -52,7 +52,7 @@ function isDirectory(path: string): boolean {
   try {
     return Deno.statSync(path).isDirectory;
   } catch {
-    // What is wrong with it is said when it is read.
+    // Reading it later reports what is wrong with it.
     return false;
   }
 }

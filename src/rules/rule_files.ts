@@ -1,9 +1,9 @@
 /**
- * Reads the files of places, and knows by looking whether they have changed since. Reading is synchronous: a decision
- * waits for it, and the files are few and small.
+ * Reads the files of places, and finds out whether they have changed since. Reading is synchronous: a decision waits
+ * for it, and the files are few and small.
  *
- * Taken are regular files `*.rules`, sorted by name, not those in folders below. Symbolic links are skipped as the
- * reference skips them, but named, so that nobody counts on a rule that is not read.
+ * It takes regular files `*.rules`, sorted by name, but not those in subfolders. Symbolic links are skipped, as in the
+ * reference, but they are listed, so that nobody relies on a rule that is not read.
  */
 
 import { lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
@@ -24,7 +24,7 @@ export class RuleReadError extends Error {
 
 export interface FoundFiles {
   readonly paths: readonly string[];
-  /** Links and the like: left out, and worth a word. */
+  /** Links and the like: they are left out, and that should be mentioned. */
   readonly skipped: readonly string[];
 }
 

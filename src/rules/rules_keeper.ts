@@ -1,9 +1,10 @@
 /**
  * The rules in force. `current` looks at the files whenever it is asked, so a decision never rests on rules that were
  * replaced before it; an unchanged set costs a look at each file (a few microseconds). When files are broken, the last
- * good set stays in force and the problem is told once.
+ * good set stays in force and the problem is reported once.
  *
- * Looking on demand instead of watching: no event can be late or lost, on no filesystem, and there is nothing to close.
+ * It looks on demand instead of watching. So no event can be late or lost, on any filesystem, and there is nothing to
+ * close.
  */
 
 import { RuleFileError } from "./language/failure.ts";
@@ -58,7 +59,7 @@ export class RulesKeeper {
     return this.#problem;
   }
 
-  /** Files of the right name that are not read, since they are links or no files. */
+  /** Files of the right name that are not read, because they are links or not regular files. */
   get skipped(): readonly string[] {
     this.#refresh();
     return this.#skipped;

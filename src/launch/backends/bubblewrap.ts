@@ -32,7 +32,7 @@ export interface BubblewrapTool {
   readonly bindsDescriptors: boolean;
 }
 
-/** Its own limit. */
+/** bubblewrap's own limit. */
 const MAX_ARGUMENTS = 9000;
 
 const ARGS_FD = 3;
@@ -40,7 +40,10 @@ const SECCOMP_FD = 4;
 const REPORT_FD = 5;
 const STUB_FD = 6;
 const INFO_FD = 7;
-/** Where the command comes later: what it comes in. Those of the mounts follow. */
+/**
+ * For a sandbox whose command comes later: the command is written to this descriptor. The descriptors of the mounts
+ * follow.
+ */
 const COMMAND_FD = 8;
 
 /** In the sandbox's own `/dev`, the only directory that always exists and is never the host's. */
@@ -53,7 +56,7 @@ export interface BubblewrapPlanOptions {
   readonly isRoot: boolean;
   /** Whether refused network calls are recorded, where the kernel can do that. */
   readonly reportsDenials?: boolean;
-  /** Whether every execution of a program is decided by the holder of the listener; without one nothing starts. */
+  /** Whether the holder of the listener decides every execution of a program. Without a listener nothing starts. */
   readonly asksBeforeExec?: boolean;
   /** The kernel's mounts of the host. */
   readonly kernelMounts: KernelMounts;
@@ -72,8 +75,8 @@ export function planBubblewrap(
   const devices = policy.files === "unrestricted" ? "host" : "own";
   const files = policy.files === "unrestricted" ? WHOLE_DISK : policy.files;
   const closesMounts = isRoot || devices === "host";
-  // In the sandbox's first process the stub never runs, so this filter is alone and has no listener; it refuses just
-  // the same. The command is also bound by the stub's filter, whose answer then counts.
+  // The stub never runs in the sandbox's first process. There this filter is the only one and has no listener, but it
+  // refuses just the same. The command is also bound by the stub's filter, and then the stub's answer counts.
   const asksBeforeExec = options.asksBeforeExec === true;
   const listensForDenials = (asksBeforeExec || options.reportsDenials === true) && policy.network === "restricted";
   const { network } = policy;
@@ -108,9 +111,9 @@ export function planBubblewrap(
     ...(devices === "own" ? ["--perms", "0555", "--file", String(STUB_FD), STUB_PATH] : []),
     "--cap-drop",
     "ALL",
-    // Only for the stub. The stub of another user cannot use them if the sandbox has its own terminals: bubblewrap is
-    // root in the namespace that owns the mounts, for the sake of those terminals, and then makes a second one in which
-    // the user is itself again.
+    // Only for the stub. If the user is not root and the sandbox has its own terminals, the stub could not use them:
+    // for those terminals bubblewrap becomes root in the namespace that owns the mounts, and then makes a second
+    // namespace in which the user has its own id again.
     ...(closesMounts ? Object.keys(CLOSING_CAPABILITIES).flatMap((name) => ["--cap-add", name]) : []),
     "--seccomp",
     String(SECCOMP_FD),
@@ -153,7 +156,7 @@ export function parseFirstProcess(info: Uint8Array): number | null {
 
 const NOTHING_INHERITED: ReturnType<typeof planInherited> = { descriptors: [], env: {} };
 
-/** What a policy that confines no files grants, with the host's devices. */
+/** A policy that confines no files grants this, together with the host's devices. */
 const WHOLE_DISK: FilePolicy = { base: "write", rules: [], missing: [], pinned: [], links: [] };
 
 /** What runs inside besides the command. */
@@ -173,7 +176,7 @@ interface ProgramOptions {
 
 const programs = new Map<string, Programs>();
 
-/** Always the same bytes, so they are made once. */
+/** The same options always give the same bytes, so they are made once. */
 function programsFor(options: ProgramOptions): Programs {
   const { architecture, network, listensForDenials, asksBeforeExec, closesMounts, isLate } = options;
   const key = [architecture, network, listensForDenials, asksBeforeExec, closesMounts, isLate].join();

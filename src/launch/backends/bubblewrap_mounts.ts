@@ -1,9 +1,9 @@
 /**
  * How each rule of a policy becomes a mount of a bubblewrap sandbox, in the order broad to narrow.
  *
- * A readable path is mounted read-only and a writable one writable. A denied path is hidden by what is mounted over it: a
- * denied file by the null device, a denied directory by an empty one that nobody may enter, a missing path by its
- * placeholder. Pure: the arguments are bubblewrap's, and `process/posix/view_check.ts` checks what came of them.
+ * A readable path is mounted read-only and a writable one writable. A denied path is hidden by what is mounted over it:
+ * a denied file by the null device, a denied directory by an empty one that nobody may enter, a missing path by its
+ * placeholder. Pure: the arguments are bubblewrap's, and `process/posix/view_check.ts` checks the result.
  */
 
 import type { KernelMounts } from "../kernel_mounts.ts";

@@ -64,7 +64,7 @@ const SCOPE_SIGNAL = 1 << 1;
 
 /**
  * The first version that keeps a process inside from signalling processes outside. Without it the command could kill
- * the server, which no process namespace hides here.
+ * the server: here no process namespace hides the server.
  */
 export const MIN_LANDLOCK_ABI = 6;
 
@@ -152,7 +152,7 @@ export interface StubPlanOptions {
   readonly isRoot: boolean;
   /** Whether refused network calls are recorded, where the kernel can do that. */
   readonly reportsDenials?: boolean;
-  /** Whether every execution of a program is decided by the holder of the listener; without one nothing starts. */
+  /** Whether the holder of the listener decides every execution of a program. Without a listener nothing starts. */
   readonly asksBeforeExec?: boolean;
 }
 

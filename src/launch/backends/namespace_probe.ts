@@ -1,6 +1,6 @@
 /**
  * Whether this user can create useful namespaces, tested by creating some in a program of a few instructions that then
- * ends. Settings alone do not tell: containers, AppArmor and limits each have a say.
+ * ends. Settings alone do not tell: containers, AppArmor and limits matter too.
  */
 
 import { closeDescriptor } from "../../os/descriptor.ts";

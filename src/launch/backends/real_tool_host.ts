@@ -15,7 +15,7 @@ export class RealToolHost implements ToolHost {
       const { isFile, isDirectory, uid, mode } = Deno.statSync(real);
       return { path: real, isFile, isDirectory, uid: uid ?? -1, mode: mode ?? 0 };
     } catch {
-      return null; // Not there, or not for us to look at: of no use either way.
+      return null; // Missing, or we may not look at it: useless either way.
     }
   }
 }

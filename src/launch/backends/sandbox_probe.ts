@@ -1,5 +1,5 @@
 /**
- * What this host can confine with, found out once, when the first request needs it, and chosen for each policy.
+ * Finds out which sandboxes work on this host, once, when the first request needs one. Chooses one for each policy.
  *
  * A backend counts as available only after a canary: a real confined process that could write where it may and could
  * not where it may not. A policy that no available backend can enforce is refused with every backend's reason. Nothing
@@ -75,9 +75,9 @@ export class SandboxProbe {
     if (this.#setting === "refuse") throw unenforceable(["sandboxed requests are turned off (--sandbox refuse)"]);
     if (!this.#host.isLinux) throw unenforceable(["there is no supported sandbox for this system"]);
 
-    // Where no files are confined Landlock changes less for a command: namespaces would hide the owners of other users'
-    // files, and end processes that the command leaves running. A helper leaves none, and lives so long that it would
-    // meet directories made later in the root directory, which Landlock does not let it write to.
+    // If no files are confined, Landlock changes less for a command: namespaces would hide the owners of other users'
+    // files, and would end processes that the command leaves running. A helper leaves none. But it lives so long that
+    // directories may be made in the root directory meanwhile, and Landlock does not let it write to those.
     const isOpenCommand = purpose === "command" && policy.files === "unrestricted";
     const order = isOpenCommand ? ["landlock", "bubblewrap"] as const : BACKENDS;
     const reasons: string[] = [];

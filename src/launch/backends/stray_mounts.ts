@@ -16,7 +16,7 @@ import { isKernelMount } from "../kernel_mounts.ts";
 import type { PlannedMount, PlannedView } from "../launch_plan.ts";
 import { isWithin } from "../../text_path.ts";
 
-/** What bubblewrap creates itself, so that it contains nothing of the host's. */
+/** Types of filesystems that bubblewrap creates itself, so that they contain nothing of the host's. */
 const OWN_TYPES = ["tmpfs", "proc", "devpts", "mqueue"];
 
 /** What bubblewrap puts into the `/dev` it creates. */
@@ -44,7 +44,7 @@ export class HostMounts {
     return this.#parents.has(key);
   }
 
-  /** Whether one mount lies on the other like that. */
+  /** Whether the host also has this mount on this parent. */
   hasPair(mount: MountEntry, parent: MountEntry): boolean {
     return this.#parents.get(mount.key)?.includes(parent.key) === true;
   }
@@ -54,7 +54,7 @@ export interface StrayMountContext {
   readonly host: HostMounts;
   readonly base: PlannedView["base"];
   readonly devices: PlannedView["devices"];
-  /** By their numbers in the table. */
+  /** By their ids in the mount table. */
   readonly planned: ReadonlyMap<number, PlannedMount>;
   /** Whether the path of a mount leads to it. It may be covered, or this user may not be able to reach it. */
   isReachable(mount: MountEntry): boolean;
@@ -90,7 +90,7 @@ class Sandbox {
       const isRight = base === "hidden" ? isOwnOf(mount, host) : host.has(mount);
       return isRight && (base !== "read" || mount.isReadOnly);
     }
-    // A copy lies on the copy of what the original lies on. A second one on top of it is not a copy.
+    // If the original lies on a mount, its copy lies on the copy of that mount. A second mount on top is not a copy.
     if (host.hasPair(mount, parent)) return this.#isClosed(mount, parent);
     const under = planned.get(parent.id);
     if (under !== undefined && under.shows === "itself" && host.has(mount) && isWithin(mount.point, under.path)) {
@@ -104,7 +104,7 @@ class Sandbox {
   }
 
   /**
-   * Whether a copy is read-only where it must be, and not of a procfs. bubblewrap leaves mounts unchanged that it
+   * Whether a copy is read-only where it must be, and is no copy of a procfs. bubblewrap does not change mounts that it
    * cannot reach itself.
    */
   #isClosed(copy: MountEntry, parent: MountEntry): boolean {
@@ -113,7 +113,7 @@ class Sandbox {
     return (isGrantable && this.#isGranted(parent)) || !this.#context.isReachable(copy);
   }
 
-  /** Whether what the host mounted on this one may be written to. */
+  /** Whether the host's mounts on this mount may be writable. */
   #isGranted(mount: MountEntry): boolean {
     const plan = this.#context.planned.get(mount.id);
     if (plan !== undefined) return plan.isWritable;

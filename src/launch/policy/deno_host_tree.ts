@@ -59,8 +59,8 @@ export class DenoHostTree implements HostTree, DirectoryLister {
     try {
       for await (const { name, isDirectory } of Deno.readDir(path)) {
         const isInexact = name.includes(REPLACEMENT_CHARACTER);
-        // A name may really contain that character; then it can be found by it. Of two equal names only one can be
-        // real.
+        // A name may really contain that character; then the file can be found under it. Of two equal names only one
+        // can be real.
         const isUsable = !isInexact || (!inexact.has(name) && this.look(`${path}/${name}`) !== "missing");
         if (isInexact) inexact.add(name);
         names.push({ name, isDirectory, isUsable });
@@ -68,7 +68,8 @@ export class DenoHostTree implements HostTree, DirectoryLister {
     } catch (error) {
       if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) return names;
       if (!isObstacle(error)) throw error;
-      // Closed to us, and so to our children. But a child could open a directory of our own by changing its mode.
+      // We cannot read it, so our children cannot either. But a child could open a directory of our own by changing its
+      // mode.
       if (Deno.lstatSync(path).uid === Deno.uid()) {
         throw invalidRequest(`Cannot deny glob matches: ${path} cannot be listed`);
       }

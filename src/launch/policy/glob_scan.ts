@@ -17,7 +17,10 @@ export interface ListedName {
 }
 
 export interface DirectoryLister {
-  /** The names in a directory. Empty when it does not exist, or is closed to us, and so to a child of ours. */
+  /**
+   * The names in a directory. Empty when it does not exist, or when we may not list it: then a child of ours may not
+   * either.
+   */
   list(path: string): Promise<readonly ListedName[]>;
 }
 

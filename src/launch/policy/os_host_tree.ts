@@ -1,6 +1,6 @@
 /**
  * The disk of a Linux host as a `HostTree`: like `DenoHostTree`, but with system calls that take a microsecond each. A
- * policy is made for every confined file operation, and most of that is looking.
+ * policy is made for every confined file operation, and most of that time goes into looking at the disk.
  */
 
 import { toByteString } from "../../os/files/byte_string.ts";

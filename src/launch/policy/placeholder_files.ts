@@ -104,8 +104,8 @@ function make(parent: number, name: ByteString, placeholder: MissingPath["placeh
 }
 
 /**
- * Whether a child cannot create anything in a directory in which we could not. A directory of another user stays closed
- * to it; it could open one of our own by changing the mode.
+ * Whether a child, too, cannot create anything in a directory where we could not. A directory of another user stays
+ * closed to the child. But the child could open one of our own by changing its mode.
  */
 function isClosedToChildren(parent: number, failure: number): boolean {
   if (failure === -EROFS) return true;

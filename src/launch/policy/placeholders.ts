@@ -60,7 +60,10 @@ export function looksLikePlaceholder({ mode, isSymlink }: Pick<Deno.FileInfo, "m
 /** Removing a placeholder takes some microseconds; this many attempts take some milliseconds. */
 const MAX_ATTEMPTS = 200;
 
-/** What happens to placeholders if this program is killed. Otherwise only the kernel's locks know of them. */
+/**
+ * The placeholders that the guard removes if this program is killed. Without this list only the kernel's locks know of
+ * them.
+ */
 export interface LeftoverList {
   add(path: string): void;
   delete(path: string): void;

@@ -43,8 +43,8 @@ export interface PathRule {
   /** The file or directory at this path that was meant when the policy was made. */
   readonly id: string;
   /**
-   * For a denied file: its mask is lost with the name it covers, also when another name of the same file takes its
-   * place. Other rules do not need this, or every write would make another policy.
+   * For a denied file: the mount that hides it is lost with the name it covers, even if another name of the same file
+   * takes its place. Other rules do not need this, and with it every write would make another policy.
    */
   readonly version?: string;
 }

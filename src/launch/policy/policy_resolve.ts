@@ -61,7 +61,9 @@ class Draft {
     else this.#addRule(found, "deny", false);
   }
 
-  /** Denying the root means granting none of it. Unlike below any other denial, grants below it stay. */
+  /**
+   * Denying the root means that the root itself grants nothing. Grants below it stay, unlike below any other denial.
+   */
   #addBase(access: PathAccess): void {
     if (access === "deny") this.#isRootDenied = true;
     else if (this.#base !== "write") this.#base = access;
@@ -120,10 +122,10 @@ class Draft {
     this.#addRule(found, "read", true);
   }
 
-  /** What depends on all rules being known: links, and entries whose path does not exist. */
+  /** The checks that need all rules: for links, and for entries whose path does not exist. */
   check({ path, access }: PolicyEntry, found: FollowedPath): void {
     if (access === "write") {
-      // It grants nothing, or nothing that is not granted anyway.
+      // It grants nothing, or only what is granted anyway.
       if (found.type !== "found" || this.#inherited(found.path) === "write") return;
     }
     this.#refuseReplaceableLinks(path, found.links);
@@ -153,7 +155,7 @@ class Draft {
     }
   }
 
-  /** Only where the program could create something is there anything to prevent. */
+  /** There is something to prevent only where the program could create something. */
   #keepMissing(path: string, access: PathAccess): void {
     if (this.#accessTo(parentPath(path)) !== "write") return;
     const placeholder = PROTECTED_NAMES.includes(lastName(path)) ? "directory" : "file";

@@ -42,7 +42,7 @@ export class RememberedTree implements HostTree {
     return this.#tree.readStart(path);
   }
 
-  /** Another answer needs another mount, and so another file at the path. */
+  /** Not remembered: the answer changes only with another mount, and then `look` finds another file at the path. */
   isMadeUp(path: string): boolean {
     return this.#tree.isMadeUp(path);
   }

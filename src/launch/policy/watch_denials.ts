@@ -2,8 +2,8 @@
  * Which changes a watch under a sandbox must not report: those of paths that the sandbox denies by name, whether they
  * exist or not.
  *
- * A sandbox hides what exists when it is made (`backends/bubblewrap_mounts.ts`). A file that appears later under a denied
- * name is not hidden from the server, which watches: so its watches ask here.
+ * A sandbox hides what exists when it is made (`backends/bubblewrap_mounts.ts`). A file that appears later under a
+ * denied name is not hidden from the server. The server does the watching, so its watches ask here.
  */
 
 import { lossyText, toByteString } from "../../os/files/byte_string.ts";

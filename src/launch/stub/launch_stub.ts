@@ -34,13 +34,16 @@ export interface StubOptions {
   readonly architecture: Architecture;
   /** Where it reports: open for writing, and a socket if a listener is to be sent. The command does not inherit it. */
   readonly reportDescriptor: number;
-  /** Whether it waits for a byte after its report. The end of the socket ends it instead. */
+  /** Whether it waits for a byte after its report. If the socket ends first, the stub ends too. */
   readonly awaitsGo?: boolean;
-  /** The command is in this file by the time it may go on, and not in its own arguments. Needs `awaitsGo`. */
+  /**
+   * The command comes in this file and not in the stub's own arguments. It is there before the stub may continue. Needs
+   * `awaitsGo`.
+   */
   readonly commandDescriptor?: number;
   /** Further descriptors that the command must not inherit. */
   readonly closeOnExec?: readonly number[];
-  /** Signals that the command starts with blocked, by number. None, but for tests. */
+  /** Signals, by number, that are blocked when the command starts. Only tests set any. */
   readonly blockedSignals?: readonly number[];
   /**
    * Give up every capability, also for what the program starts; `required` fails where that is not possible. Root needs
@@ -100,7 +103,7 @@ export const READY = 0x52; // "R"
 /** The stub's exit code when it could not become the program; shells use the same. */
 const EXIT_NOT_EXECUTED = 126;
 
-/** What `closesMounts` needs: the first to do it, the second so that nobody can do it later. */
+/** What `closesMounts` needs: the first to cut off the mounts, the second so that nobody can use the first later. */
 export const CLOSING_CAPABILITIES = { CAP_SYS_ADMIN: 21, CAP_SETPCAP: 8 } as const;
 
 /** `_LINUX_CAPABILITY_VERSION_3`: two words for each set. */
@@ -129,8 +132,8 @@ const SIGNAL_SET_BYTES = 8;
 
 /** The stub as a complete ELF program. */
 export function launchStub(options: StubOptions): Uint8Array<ArrayBuffer> {
-  // The data follows the code, so its address depends on the code's length: it is assembled once to measure. The
-  // placeholder address has the same size as the real one, because longer numbers take more instructions.
+  // The data follows the code, so its address depends on the code's length. So the code is assembled once to measure
+  // it. The placeholder address has the same size as the real one, because longer numbers take more instructions.
   const measured = assemble(options, CODE_ADDRESS);
   const dataAddress = CODE_ADDRESS + align(measured.length);
   const code = assemble(options, dataAddress);
@@ -242,7 +245,8 @@ function numberOf(name: SyscallName, architecture: Architecture): number {
 
 // ---------------------------------------------------------------- constants the code points at
 
-// The kernel's structures, in bytes: two of `__user_cap_data_struct`, `sock_fprog`, `msghdr`, `iovec`, and a `cmsghdr` with one descriptor, padded.
+// The kernel's structures, in bytes: two of `__user_cap_data_struct`, `sock_fprog`, `msghdr`, `iovec`, and a `cmsghdr`
+// with one descriptor, padded.
 const CAPABILITIES_BYTES = 24;
 const FILTER_HEADER_BYTES = 16;
 const MESSAGE_BYTES = 56;

@@ -28,11 +28,11 @@ export interface Emitter {
   scratchAddress(): void;
   /** Uses the descriptor that the last call returned as the first argument of the next. */
   resultAsFirstArgument(): void;
-  /** Leaves the straight line. */
+  /** Jumps always. */
   jump(): ForwardJump;
-  /** Leaves the straight line when the last call failed. */
+  /** Jumps when the last call failed. */
   jumpIfFailed(): ForwardJump;
-  /** Leaves the straight line when the last call failed or returned nothing. */
+  /** Jumps when the last call failed or returned 0. */
   jumpUnlessPositive(): ForwardJump;
   /** Writes `tag` and the last call's error number, five bytes, to a descriptor. */
   reportFailure(tag: number, descriptor: number, writeNumber: number): void;

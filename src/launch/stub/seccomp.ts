@@ -5,10 +5,10 @@
  * architecture (`int 0x80` and the like): its call numbers mean something else, so the process is killed. Pure; the
  * caller passes the bytes to bubblewrap or builds them into the launch stub.
  *
- * Network calls can also be refused through a listener, whose holder then knows what was refused, and the execution of
- * programs can be left to the holder's decision. If several filters bind a process, the kernel takes the strictest
- * answer, an error number before a notification; of equal ones it takes the youngest filter's. So to notify, no older
- * filter may answer with an error.
+ * Network calls can also be refused through a listener, whose holder then knows what was refused. The holder can also
+ * decide about every execution of a program. If several filters bind a process, the kernel takes the strictest answer;
+ * an error number is stricter than a notification. Among equal answers it takes that of the youngest filter. So a
+ * notification is sent only if no older filter answers with an error.
  *
  * More than 300 lines: half of it is the list of refused calls with their reasons.
  */
@@ -19,7 +19,7 @@ import { type Architecture, type SyscallName, syscallNumber } from "./syscalls.t
 export interface SeccompOptions {
   readonly architecture: Architecture;
   readonly network: NetworkAccess;
-  /** Without network; `errno` unless said otherwise. */
+  /** For a process without network. Default: `errno`. */
   readonly networkRefusal?: NetworkRefusal;
   /**
    * Also refuse what namespaces would prevent, for a backend without namespaces (Landlock): the user's shared memory,
@@ -148,7 +148,10 @@ const CALLS_ON_A_PROCESS: readonly SyscallName[] = [
 /** Set priorities of a process, a group or all processes of a user, depending on the number. */
 const CALLS_ON_MANY_PROCESSES = { setpriority: 2, ioprio_set: 3 } as const;
 
-/** Delays every program that opens the file for writing, for up to 45 seconds, and only needs to be able to read it. */
+/**
+ * A lease delays every program that opens the file for writing, for up to 45 seconds. To take one, it is enough to be
+ * able to read the file.
+ */
 const LEASE_COMMANDS = [
   1024, // F_SETLEASE
   1040, // F_SETDELEG
@@ -158,7 +161,7 @@ const LEASE_COMMANDS = [
 const TIOCSTI = 0x5412;
 /** Does the same on a text console, through its clipboard. */
 const TIOCLINUX = 0x541c;
-/** Where a request says whose it is. */
+/** The bits of a request that say to which family it belongs. */
 const IOCTL_FAMILY = 0xff00;
 /** Requests about terminals, and those that apply to every descriptor. */
 const TERMINAL_FAMILY = 0x5400;
@@ -282,7 +285,7 @@ export function networkFilter(architecture: Architecture, refusal: NetworkRefusa
   return encode([...ownCallsOnly(architecture), ...withoutNetwork(architecture, refusal), plain(RETURN, RET_ALLOW)]);
 }
 
-/** A filter that asks before every execution of a program, and refuses the network by asking, if it is to be refused. */
+/** A filter that asks before every execution of a program. If the network is to be refused, it asks about that too. */
 export function execFilter(architecture: Architecture, network: NetworkAccess): Uint8Array<ArrayBuffer> {
   const offline = network === "restricted" ? withoutNetwork(architecture, "notify") : [];
   return encode([
@@ -293,12 +296,14 @@ export function execFilter(architecture: Architecture, network: NetworkAccess): 
   ]);
 }
 
-/** Both calls there are. A new one would be refused to nobody: then this list must grow. */
+/**
+ * All calls that execute a program. If the kernel gets a new one, this list must grow: nobody would be asked about it.
+ */
 export const EXEC_CALLS = ["execve", "execveat"] as const satisfies readonly SyscallName[];
 
 /**
- * Who started whom decides what a program may do. So nobody may start a process in its parent's name, which hardly any
- * program does.
+ * What a program may do depends on who started it. So no process may start another one as a child of its own parent.
+ * Hardly any program does that.
  */
 function onEveryExec(architecture: Architecture): Instruction[] {
   return [

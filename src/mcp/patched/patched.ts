@@ -1,4 +1,4 @@
-/** Everything that a patched Bash needs of the server. Loaded with the first of them. */
+/** Everything that a patched Bash needs of the server. Loaded with the first patched Bash. */
 
 export { openDatagramPair } from "../../os/loop/socket_message.ts";
 export { SOCKET_VARIABLES } from "./wrapper_frames.ts";

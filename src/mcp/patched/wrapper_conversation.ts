@@ -55,7 +55,7 @@ export class WrapperConversation {
     return message;
   }
 
-  /** What the program is to have as its own, by number. They stay this conversation's. */
+  /** The descriptors that the program is to get, by their number there. They still belong to this conversation. */
   async descriptors(): Promise<ReadonlyMap<number, number>> {
     const { message, descriptors } = await this.#next();
     this.#taken.push(...descriptors);
@@ -78,7 +78,9 @@ export class WrapperConversation {
     if (this.#standardError !== null) await writeLine(this.#standardError, line, () => !this.#hasHungUp);
   }
 
-  /** The other side is gone, or is to be treated so. What it sent stays until `close`: it may be in use. */
+  /**
+   * The other side is gone, or is treated as gone. The descriptors it sent stay open until `close`: they may be in use.
+   */
   hangUp(): void {
     if (this.#hasHungUp) return;
     this.#hasHungUp = true;

@@ -8,8 +8,8 @@ import { receiveDescriptors } from "../../os/loop/socket_message.ts";
 import { allocate } from "../../os/libc.ts";
 
 /**
- * Both tell the wrapper the number of its socket. One is the protocol's; the second is ours, because the Bash that knows
- * this protocol empties an entry of a program's environment now and then, one at most.
+ * Both tell the wrapper the number of its socket. One is the protocol's; the second is ours, because the Bash that
+ * knows this protocol sometimes empties one entry of a program's environment, but never more than one.
  */
 export const SOCKET_VARIABLES = ["CODEX_ESCALATE_SOCKET", "EXEC_SERVER_ESCALATE_SOCKET"] as const;
 
@@ -18,7 +18,7 @@ const LENGTH_BYTES = 4;
 /** Arguments and environment have at most 6 MiB, and JSON may write a byte with six characters. */
 const MAX_FRAME_BYTES = 40 * 1024 * 1024;
 
-/** As much as is taken at once. */
+/** How much is read at once. */
 const READ_BYTES = 64 * 1024;
 
 export class FrameFormatError extends Error {
@@ -35,7 +35,7 @@ export function encodeFrame(message: unknown): Uint8Array<ArrayBuffer> {
 
 export interface Frame {
   readonly message: unknown;
-  /** The receiver's. */
+  /** The receiver owns them. */
   readonly descriptors: readonly number[];
 }
 

@@ -2,7 +2,7 @@
  * A file that a patched Bash can execute as its wrapper: it starts this program in its wrapper mode. Bash takes a path
  * and no arguments, so the mode needs a file of its own.
  *
- * Whoever could change the file runs inside the sandbox, as Bash does: it guards nothing.
+ * The file needs no protection: a program that could change it runs inside the sandbox, as Bash does.
  */
 
 import { invalidRequest } from "../../errors.ts";

@@ -20,7 +20,7 @@ import type { EscalationOutcome, ExecCall, ExecDecider } from "../../process/wat
 import type { ExecCounters } from "../../process/watched/exec_watch.ts";
 import { WrapperConversation, type WrapperRequest } from "./wrapper_conversation.ts";
 
-/** At the same time. Each is a process inside that waits. */
+/** How many at the same time. Each is a process inside that waits. */
 const MAX_CONVERSATIONS = 1024;
 
 export interface WrapperServerOptions extends EscalationOptions {
@@ -56,7 +56,7 @@ export class WrapperServer {
     await this.#escalations.end();
   }
 
-  /** Nobody is answered any more: whoever waits runs nothing. */
+  /** From now on nobody gets an answer. A program that still waits is not run. */
   async close(): Promise<void> {
     if (this.#registration.isArmed) {
       this.#registration.disarm();

@@ -1,4 +1,4 @@
-/** What one file may use: steps, bytes of values, and time. Whoever makes something large asks before making it. */
+/** What one file may use: steps, bytes of values, and time. Code that makes something large asks before it does. */
 
 import { MAX_EVALUATION_MS, MAX_STEPS, MAX_VALUE_BYTES } from "../limits.ts";
 import { Failure } from "./failure.ts";
@@ -28,7 +28,7 @@ export class Budget {
     this.#nextLook = Math.min(STEPS_BETWEEN_LOOKS, this.#limits.steps);
   }
 
-  /** So many steps: one for an expression, more for a built-in that goes through a list. */
+  /** Counts steps: one for an expression, more for a built-in that goes through a list. */
   step(count = 1): void {
     this.#steps += count;
     if (this.#steps < this.#nextLook) return;

@@ -94,7 +94,7 @@ function define(
   return builtin(name, parameters(...specs), run);
 }
 
-/** What is gone through, paid for. */
+/** The items that a built-in goes through, charged to the budget. */
 function counted(list: Value, budget: Machine["budget"]): readonly Value[] {
   const items = iterate(list, budget);
   budget.cells(items.length);
@@ -123,7 +123,7 @@ function lengthOf(value: Value, budget: Machine["budget"]): number {
   throw new Failure(`Operation \`len()\` not supported on type \`${typeName(value)}\``);
 }
 
-/** `max` and `min`: of the arguments, or of the one list they are. The first of equals wins. */
+/** `max` and `min`: of the arguments, or of the list if it is the only argument. The first of equals wins. */
 function extreme(name: string, isBetter: (order: number) => boolean): Builtin {
   return new Builtin(name, ({ positional, named }, machine) => {
     const { budget } = machine;

@@ -124,7 +124,7 @@ export const DICT_METHODS: ReadonlyMap<string, Method<Dict>> = new Map([
   }),
 ]);
 
-/** Adds what another dict has, or what a list of pairs says. */
+/** Adds the entries of another dict, or of a list of pairs. */
 export function addPairs(dict: Dict, pairs: Value, budget: Machine["budget"], callee: string): void {
   if (pairs instanceof Dict) {
     for (const { key, value } of pairs.entries()) dict.set(key, value, budget);

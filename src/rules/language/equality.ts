@@ -1,4 +1,4 @@
-/** `==` and the order of values. Different types are never equal, except whole floats and integers, and have no order. */
+/** `==` and the order of values. Different types are never equal and have no order, except integers and floats. */
 
 import { MAX_VALUE_DEPTH } from "../limits.ts";
 import type { Budget } from "./budget.ts";
@@ -62,12 +62,12 @@ function compareNumbers(a: number | bigint, b: number | bigint): number {
   return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
 }
 
-/** By characters, not by UTF-16 units, which have the characters beyond 65535 before some below. */
+/** By characters, not by UTF-16 units: those would put characters beyond 65535 before some that are below. */
 function compareText(a: string, b: string): number {
   if (a === b) return 0;
   let at = 0;
   while (at < a.length && at < b.length && a[at] === b[at]) at++;
-  // A difference in the second half of a pair is one of the pair.
+  // If the second halves of two surrogate pairs differ, the whole pairs are compared.
   if (at > 0 && /[\udc00-\udfff]/.test((a[at] ?? "") + (b[at] ?? ""))) at--;
   return (a.codePointAt(at) ?? -1) - (b.codePointAt(at) ?? -1);
 }

@@ -1,7 +1,7 @@
 /**
  * Runs a file: statements and calls. A plain walk over the tree, since rule files are short and run once.
  *
- * Promises that it ends: steps, time, memory and depth are bounded. A failure is told with the calls that led to it.
+ * Promises that it ends: steps, time, memory and depth are bounded. An error shows the calls that led to it.
  */
 
 import { MAX_CALL_DEPTH } from "../limits.ts";
@@ -22,7 +22,7 @@ export function evaluateFile(source: SourceText, options: EvaluationOptions): vo
   new Evaluator(source, options).run();
 }
 
-/** How a statement ended: undefined is on to the next one. */
+/** How a statement ended. Undefined: continue with the next one. */
 type Ending = undefined | { readonly kind: "break" | "continue" } | { readonly kind: "return"; readonly value: Value };
 
 const BREAK = { kind: "break" } as const;
@@ -130,7 +130,7 @@ class Evaluator extends ExpressionEvaluator {
     const present = target.kind === "index" ? getItem(object, index, this.budget) : this.evaluate(target);
     const value = this.evaluate(statement.value);
     this.span = statement;
-    // A list grows in place, so that whoever else has it sees that.
+    // A list grows in place, so that everything that refers to it sees the change.
     if (operator === "+" && present instanceof List) {
       present.checkMutable();
       const items = [...iterate(value, this.budget)];

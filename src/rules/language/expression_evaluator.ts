@@ -57,7 +57,7 @@ export abstract class ExpressionEvaluator implements Machine {
     return this.source.position(this.span.start);
   }
 
-  /** One level further down. Left by `#depth--`, and not at all after a failure, which ends everything. */
+  /** Goes one level down. `depth--` comes back up, but not after a failure, which ends everything. */
   protected enter(): void {
     if (++this.depth > MAX_EVALUATION_DEPTH) {
       throw new Failure(`nested more than ${MAX_EVALUATION_DEPTH} levels deep, counting calls`);

@@ -43,7 +43,7 @@ export function parseTestList(reader: TokenReader, parse: (reader: TokenReader) 
   return { kind: "tuple", items, start, end: reader.end };
 }
 
-/** What stands behind `for`: it ends before `in`. */
+/** What follows `for`. It ends before `in`. */
 export function parseLoopTarget(reader: TokenReader): Target {
   return asTarget(parseTestList(reader, (inner) => inner.deeper(() => parseBinary(inner, 0))));
 }

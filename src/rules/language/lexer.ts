@@ -1,8 +1,8 @@
 /**
  * Text -> tokens: words, symbols, literals, and the new lines and indentation that make statements and blocks.
  *
- * Tabs are refused outside of strings and comments, as the reference does: a file must not mean something else to whoever
- * has set them to another width. One pass, no backtracking beyond a literal.
+ * Tabs are refused outside of strings and comments, as the reference does: a file must not mean something else to a
+ * reader who has set them to another width. One pass, no backtracking beyond a literal.
  */
 
 import { MAX_INTEGER_BITS, MAX_NESTING } from "../limits.ts";
@@ -17,7 +17,9 @@ const STRING_START = /(?:fr|f|rb|br|r|b)?(?:"""|'''|"|')/y;
 /** Four bits each are the most that a digit can stand for. */
 const MAX_INTEGER_DIGITS = MAX_INTEGER_BITS / 4;
 
-/** The tokens of a file. A fault in it is the last of them, so that what is wrong before it is told first. */
+/**
+ * The tokens of a file. If the text has a fault, that is the last token, so that errors before it are reported first.
+ */
 export function tokenize(text: string): Token[] {
   return new Lexer(text).file();
 }

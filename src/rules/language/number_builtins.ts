@@ -67,7 +67,7 @@ function toInteger(value: Value, base: Value | undefined): bigint {
   return BigInt(Math.trunc(value));
 }
 
-/** Base 0 takes it from the prefix; a prefix of the base itself may be written, too. */
+/** With base 0 the prefix decides. With another base, the prefix of that base may be written too. */
 function parseInteger(text: string, base: number): bigint {
   if (base !== 0 && (base < 2 || base > 36)) {
     throw new Failure(`${base} is not a valid base, int() base must be >= 2 and <= 36`);

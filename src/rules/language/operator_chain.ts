@@ -1,6 +1,6 @@
 /**
- * `a + b + c + …` as a list. The tree of such a chain is as deep as the chain is long, so whoever walks trees takes it
- * apart with this instead of recursing.
+ * `a + b + c + …` as a list. The tree of such a chain is as deep as the chain is long, so code that walks a tree takes
+ * the chain apart with this instead of recursing.
  */
 
 import type { Expression } from "./syntax.ts";

@@ -1,4 +1,4 @@
-/** The binary and unary operators. Whatever can grow asks the budget first. */
+/** The binary and unary operators. An operator whose result can be large asks the budget first. */
 
 import { MAX_INTEGER_BITS } from "../limits.ts";
 import type { Budget } from "./budget.ts";

@@ -6,7 +6,7 @@ import type { Argument, Expression, Parameter } from "./syntax.ts";
 import type { TokenReader } from "./token_reader.ts";
 
 export interface ParameterStyle {
-  /** The symbol behind the last parameter. */
+  /** The symbol after the last parameter. */
   readonly end: ")" | ":";
   /** Whether `name: type` may be written. */
   readonly hasTypes: boolean;
@@ -57,14 +57,14 @@ function checkOrder(before: readonly Parameter[], parameter: Parameter): void {
   if (parameter.kind === "args" || parameter.kind === "bare star") {
     if (isStarred) throw new Failure("Args parameter after another args or kwargs parameter", parameter);
   } else if (parameter.kind === "normal" && parameter.defaultValue === null && !isStarred) {
-    // Behind a star parameters are given by name, so their order is free.
+    // After a star, parameters are given by name, so their order is free.
     if (before.some(({ defaultValue }) => defaultValue !== null)) {
       throw new Failure("positional parameter after non positional", parameter);
     }
   }
 }
 
-/** The arguments up to the closing parenthesis, which is left. */
+/** The arguments up to the closing parenthesis, which is not read. */
 export function parseArguments(reader: TokenReader): Argument[] {
   const args: Argument[] = [];
   const names = new Set<string>();

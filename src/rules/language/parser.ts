@@ -135,7 +135,8 @@ function parseAssignment(reader: TokenReader, start: number): Statement {
     }
     return { kind: "augmented", target, operator, value: parseTestList(reader), start, end: reader.end };
   }
-  // A tuple in parentheses begins behind them: one that begins here is a list of targets without its equals sign.
+  // A tuple in parentheses begins after the parenthesis. So a tuple that begins here is a list of targets whose equals
+  // sign is missing.
   const isBareTuple = left.kind === "tuple" && left.items.length > 0 && left.start === start;
   if (type !== null || isBareTuple) throw reader.unexpected("assignment operator");
   return { kind: "expression", value: left, start, end: reader.end };

@@ -1,10 +1,10 @@
 /**
- * Finds out what every name stands for, before anything runs: a slot of a frame, or a built-in. A name that is nothing
- * is refused here, even in a function that is never called.
+ * Finds out what every name stands for, before anything runs: a slot of a frame, or a built-in. A name that stands for
+ * nothing is refused here, even in a function that is never called.
  *
- * A file and each function have a frame. A name that is assigned anywhere in a function is the function's own. Variables
- * of a comprehension live in slots of the frame around it that nobody else sees. Chains of operators are walked
- * without recursion: they may be long.
+ * A file and each function have a frame. A name that is assigned anywhere in a function is the function's own.
+ * Variables of a comprehension live in slots of the frame around it that nobody else sees. Chains of operators are
+ * walked without recursion: they may be long.
  */
 
 import { nearestWord } from "../../nearest_word.ts";

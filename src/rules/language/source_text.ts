@@ -1,6 +1,6 @@
 /** A file's text, with offsets turned into lines and columns. Columns count characters, not UTF-16 units. */
 
-/** A stretch of the text: from its first offset up to, and without, the second. */
+/** A part of the text: from offset `start` up to, but not including, `end`. */
 export interface Span {
   readonly start: number;
   readonly end: number;

@@ -14,7 +14,7 @@ export interface StringStyle {
 
 export interface StringPiece {
   readonly value: string;
-  /** Behind the closing quote, or behind the `{`. */
+  /** After the closing quote, or after the `{`. */
   readonly end: number;
   readonly stop: "quote" | "brace";
 }
@@ -37,7 +37,7 @@ const HEX_DIGITS: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 const OCTAL = /[0-7]{1,3}/y;
 const HEX = /[0-9A-Fa-f]*/y;
 
-/** Reads from behind the opening quote, or from behind an expression of an f-string. */
+/** Starts after the opening quote, or after an expression of an f-string. */
 export function readString(text: string, from: number, style: StringStyle): StringPiece {
   const { quote, isRaw, isFString = false } = style;
   const isTriple = quote.length === 3;
@@ -65,7 +65,7 @@ export function readString(text: string, from: number, style: StringStyle): Stri
   throw unfinished(style.start, text.length);
 }
 
-/** In a raw string a backslash stays, except before a quote, which it only keeps from ending the string. */
+/** In a raw string a backslash stays, except before a quote: it is removed, and the quote does not end the string. */
 function rawEscape(text: string, at: number): { value: string; end: number } {
   const next = text[at + 1];
   if (next === undefined) return { value: "", end: at + 1 };

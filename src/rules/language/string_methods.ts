@@ -9,7 +9,7 @@ import { Builtin, List, type Machine, Sequence, Tuple, type Value } from "./valu
 
 type Method = (text: string) => Builtin;
 
-/** White space of Unicode. JavaScript's `\s` has the byte order mark besides, and lacks U+0085. */
+/** White space of Unicode. JavaScript's `\s` also has the byte order mark, and lacks U+0085. */
 const SPACES = "[\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
 const LEADING_SPACES = new RegExp(`^${SPACES}+`);
 const ONLY_SPACES = new RegExp(`^${SPACES}+$`);
@@ -84,7 +84,7 @@ function SPLIT(): string[] {
   return ["sep: str | None?", "maxsplit: int | None?"];
 }
 
-/** A method's cost is at least that of going through the string, and its result has to fit. */
+/** A method costs at least as much as going through the string, and its result has to fit into the budget. */
 function method(
   name: string,
   specs: string[],
@@ -117,7 +117,9 @@ function isOneOf(parameter: string, wanted: Value, test: (text: string) => boole
   throw wrongType(parameter, "str | tuple[str, ...]", wanted);
 }
 
-/** The part of the text between two positions, and how many characters are before it. Null when it is inside out. */
+/**
+ * The part of the text between two positions, and how many characters are before it. Null: the start is after the end.
+ */
 function within(
   text: string,
   start: Value | undefined,

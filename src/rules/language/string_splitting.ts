@@ -2,7 +2,10 @@
 
 import type { Value } from "./values.ts";
 
-/** At most `max` cuts, from the left; without a separator, runs of white space count as one and ends as none. */
+/**
+ * At most `max` cuts, from the left. Without a separator, a run of white space counts as one separator, and white space
+ * at the ends as none.
+ */
 export function split(text: string, separator: Value | undefined, max: Value | undefined, space: RegExp): string[] {
   const cuts = cutsOf(max);
   if (typeof separator === "string") return splitBy(text, separator, cuts);

@@ -8,7 +8,9 @@ import { Dict, List, Range, Sequence, Tuple, typeName, type Value } from "./valu
 
 const SURROGATE = /[\ud800-\udfff]/;
 
-/** The characters of a string. Indexing one of them is the same as indexing the string where none is a pair. */
+/**
+ * The characters of a string. A string without surrogate pairs is returned as it is: indexing it gives its characters.
+ */
 export function characters(text: string): string | string[] {
   return SURROGATE.test(text) ? [...text] : text;
 }

@@ -2,7 +2,7 @@
 
 import type { Span } from "./source_text.ts";
 
-/** Where a name's value lives: in a frame so many functions further out, or nowhere, being a built-in. */
+/** Where a name's value is: in a slot of the frame that is `hops` functions further out, or among the built-ins. */
 export type Binding =
   | { readonly kind: "slot"; readonly hops: number; readonly slot: number }
   | { readonly kind: "builtin" };
@@ -83,7 +83,7 @@ export interface FunctionNode extends Span {
   slotNames: readonly string[];
 }
 
-/** What may stand left of an equals sign, or behind `for`. */
+/** What may stand left of an equals sign, or after `for`. */
 export type Target =
   | NameNode
   | Extract<Expression, { kind: "index" | "dot" }>

@@ -1,10 +1,13 @@
-/** Values as text: `str()` and `repr()`. Bounded by its own length, since a value may hold another many times over. */
+/**
+ * Values as text: `str()` and `repr()`. The length of the text is bounded, since a value may hold another many times
+ * over.
+ */
 
 import { MAX_VALUE_BYTES, MAX_VALUE_DEPTH } from "../limits.ts";
 import { Failure } from "./failure.ts";
 import { Dict, Ellipsis, List, Range, Sequence, Tuple, TypeValue, type Value } from "./values.ts";
 
-/** A few of these are all that a file's values may take. */
+/** A few texts of this length take up all the room of a file's values. */
 const MAX_WRITTEN_CHARS = MAX_VALUE_BYTES / 32;
 /** Errors quote what they were given, as far as it helps. */
 const MAX_QUOTED_CHARS = 200;
@@ -21,7 +24,7 @@ export function writtenOut(value: Value, maxChars = MAX_WRITTEN_CHARS): string {
   return writer.text();
 }
 
-/** A value for an error: written out, and cut where it grows long. */
+/** A value for an error: written out, or `…` if that is too long. */
 export function quotedValue(value: Value): string {
   try {
     return writtenOut(value, MAX_QUOTED_CHARS);
@@ -35,7 +38,7 @@ class Writer {
   readonly #maxChars: number;
   readonly #parts: string[] = [];
   #length = 0;
-  /** Around the value being written: one that holds itself is written `[...]`. */
+  /** The values around the one being written: one that holds itself is written `[...]`. */
   readonly #open: Value[] = [];
 
   constructor(maxChars: number) {
@@ -123,7 +126,7 @@ function writtenRange({ start, stop, step }: Range): string {
   return start === 0 ? `range(${stop})` : `range(${start}, ${stop})`;
 }
 
-/** From a hundred-thousandth up to a million as it is, else with an exponent. */
+/** From a hundred-thousandth up to a million without an exponent, otherwise with one. */
 function writtenFloat(value: number): string {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value > 0 ? "+inf" : "-inf";
@@ -135,7 +138,7 @@ function writtenFloat(value: number): string {
   return `${value < 0 ? "-" : ""}0.${"0".repeat(-exponent - 1)}${mantissa.replace(/[-.]/g, "")}`;
 }
 
-/** `1.5e+07`: six digits behind the point, and two of exponent at least. */
+/** `1.5e+07`: six digits after the point, and at least two of the exponent. */
 export function scientific(value: number, isShort: boolean): string {
   const [mantissa = "", exponent = "+0"] = value.toExponential(6).split("e");
   const digits = isShort ? mantissa.replace(/\.?0+$/, "") : mantissa;

@@ -7,7 +7,7 @@ export const KEYWORDS: ReadonlySet<string> = new Set([
   "return",
 ]);
 
-/** Words of Python that Starlark keeps free of meaning. */
+/** Words of Python that Starlark reserves without giving them a meaning. */
 export const RESERVED: ReadonlySet<string> = new Set([
   ...["as", "assert", "async", "await", "class", "del", "except", "finally", "from", "global", "import", "is"],
   ...["nonlocal", "raise", "try", "while", "with", "yield"],
@@ -33,7 +33,7 @@ export interface Token extends Span {
   readonly int?: bigint;
   readonly float?: number;
   readonly parts?: readonly FStringPart[];
-  /** What is wrong with the text here. It is the last token, and thrown by whoever gets that far. */
+  /** What is wrong with the text here. It is the last token. The fault is thrown when the parser gets that far. */
   readonly fault?: Error;
 }
 

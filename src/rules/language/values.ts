@@ -25,7 +25,7 @@ export type Value =
   | Builtin
   | UserFunction;
 
-/** What may be changed, but not while somebody goes through it. */
+/** What may be changed, but not while a loop goes through it. */
 abstract class Mutable {
   /** How many loops go through it now. */
   loops = 0;
@@ -77,7 +77,10 @@ export class Dict extends Mutable {
     return this.#entries.has(hashKey(key, budget));
   }
 
-  /** Adds the key, or gives it a new value. False when it was there. Room for it is taken here. */
+  /**
+   * Adds the key, or gives it a new value. False: the key was already there. Takes the room for a new key from the
+   * budget.
+   */
   set(key: Value, value: Value, budget: Budget): boolean {
     const hash = hashKey(key, budget);
     const entry = this.#entries.get(hash);
@@ -150,7 +153,7 @@ export interface CallArguments {
 /** What built-ins may ask of the evaluator. */
 export interface Machine {
   readonly budget: Budget;
-  /** Where in the file the call is that is being made. */
+  /** Where in the file the current call is. */
   place(): Position;
   call(callee: Value, args: CallArguments): Value;
 }

@@ -1,14 +1,14 @@
 /**
- * Whether a command that no rule speaks of is one to ask about: it deletes without asking, rewrites history, or forces.
+ * Whether to ask about a command that no rule matches: yes if it deletes without asking, rewrites history, or forces.
  *
- * All that the reference asks about (0.97: `rm -f`, git's reset, rm, branch -d, push -f, clean -f, through sudo and
- * `sh -c`), and what it misses: force flags anywhere, full paths, `env`, and scripts that are more than plain words.
- * It is a net for mistakes, not a wall: a script can hide anything. Pure.
+ * It covers all that the reference asks about (0.97: `rm -f`, git's reset, rm, branch -d, push -f, clean -f, through
+ * sudo and `sh -c`), and what the reference misses: force flags anywhere, full paths, `env`, and scripts that are more
+ * than plain words. It is a net for mistakes, not a wall: a script can hide anything. Pure.
  */
 
 import { scriptCommands } from "./script_commands.ts";
 
-/** `sh -c "sh -c '…'"`: deeper than that nobody goes by mistake. */
+/** `sh -c "sh -c '…'"`: nobody nests more deeply than this by mistake. */
 const MAX_SCRIPT_DEPTH = 5;
 
 const SHELLS: ReadonlySet<string> = new Set(["sh", "bash", "zsh", "dash"]);
@@ -38,7 +38,7 @@ export function isDangerous(command: readonly string[], depth = 0): boolean {
   return false;
 }
 
-/** A letter in a group of short flags, or a long flag; nothing behind `--` is a flag. */
+/** A letter in a group of short flags, or a long flag; nothing after `--` is a flag. */
 function hasFlag(args: readonly string[], letter: string, long: string): boolean {
   for (const arg of args) {
     if (arg === "--") return false;
@@ -70,7 +70,7 @@ function afterEnv(args: readonly string[]): readonly string[] {
   return [];
 }
 
-/** The text behind the first `-c`, alone or last in a group of letters. */
+/** The text after the first `-c`, alone or last in a group of letters. */
 function scriptOf(args: readonly string[]): string | null {
   const at = args.findIndex((arg) => /^-[a-zA-Z]*c$/.test(arg));
   return at < 0 || args.slice(0, at).some((arg) => !arg.startsWith("-")) ? null : args[at + 1] ?? null;

@@ -1,4 +1,4 @@
-/** Paths of programs, by their letters alone: no disk is asked, so a decision is the same everywhere. */
+/** Paths of programs, only as texts: the disk is not asked, so a decision is the same everywhere. */
 
 /** An absolute path without `.`, `..` and doubled slashes; `..` of the root is the root. */
 function normalPath(path: string): string {

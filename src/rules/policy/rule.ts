@@ -1,4 +1,4 @@
-/** Rules as data: what a file's calls leave behind. Nothing here knows the language or the disk. */
+/** Rules as data: what the calls in a file produce. Nothing here knows the language or the disk. */
 
 /** Mildest first: the strictest of all rules that match is what counts. */
 export const DECISIONS = ["allow", "prompt", "forbidden"] as const;

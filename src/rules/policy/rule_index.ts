@@ -7,7 +7,7 @@ import type { PrefixRule } from "./rule.ts";
 
 interface IndexedRule {
   readonly rule: PrefixRule;
-  /** Its place among all rules: matches are told in the order of definition. */
+  /** Its place among all rules: matches are listed in the order of definition. */
   readonly order: number;
   /** From the second word on. Long lists of alternatives are sets. */
   readonly rest: readonly WordTest[];
@@ -20,13 +20,13 @@ type IndexNode =
   | { readonly few: readonly IndexedRule[] }
   | { readonly few: null; readonly ended: readonly IndexedRule[]; readonly byWord: ReadonlyMap<string, IndexNode> };
 
-/** So many rules are looked at one by one: as fast as another step down. */
+/** Up to this many rules are looked at one by one: that is as fast as another step down. */
 const FEW = 8;
-/** From here on a set of alternatives is faster than a look at each. */
+/** From this many alternatives on, a set is faster than a look at each. */
 const SET_FROM = 8;
 /**
- * A rule stands once under each of its alternatives, and under each of those of the next word below them. All these
- * together are bounded; beyond that rules are looked at one by one.
+ * A rule has a place under each alternative of one word, and below each of them under each alternative of the next
+ * word. The number of all these places is bounded. Beyond it, rules are looked at one by one.
  */
 const MAX_PLACES_PER_RULE = 8;
 const MIN_PLACES = 4096;

@@ -41,8 +41,8 @@ export class RuleSet {
   }
 
   /**
-   * Every rule that matches, in the order of definition. With a place, a program that no rule names as it is written is
-   * looked up by its name, unless `host_executable` says that the name belongs to other paths.
+   * Every rule that matches, in the order of definition. With a place: if no rule matches the command as it is written,
+   * its program is looked up by its name, unless `host_executable` says that the name belongs to other paths.
    */
   matches(command: readonly string[], place: ProgramPlace | null): RuleMatch[] {
     const program = command[0];

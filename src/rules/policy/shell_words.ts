@@ -27,7 +27,7 @@ export function splitWords(line: string): string[] | null {
       at = quoted.end;
     } else if (char === "\\") {
       if (++at >= line.length) return null;
-      // A backslash takes the end of a line away.
+      // A backslash removes the end of a line.
       if (line[at] !== "\n") word = (word ?? "") + line[at]!;
     } else word = (word ?? "") + char;
   }
@@ -61,8 +61,9 @@ export function joinWords(words: readonly string[]): string {
 const BARE = /^[A-Za-z0-9+\-./:@\]_]+$/;
 
 /**
- * One word, quoted as the reference quotes: bare if it can be, else in stretches that one kind of quotes can hold. Single
- * quotes hold all but `'`, `\` and `^`; double quotes all but `$`, backquote, `!` and `^`; a `^` comes first in single ones.
+ * One word, quoted as the reference quotes: bare if it can be, else in stretches that one kind of quotes can hold.
+ * Single quotes hold all but `'`, `\` and `^`; double quotes all but `$`, backquote, `!` and `^`; a `^` can only be the
+ * first character in single quotes.
  */
 export function quoteWord(word: string): string {
   if (word === "") return "''";
@@ -76,7 +77,7 @@ export function quoteWord(word: string): string {
   return quoted;
 }
 
-/** The longest stretch from here, in the plainest style that holds its first character and gets furthest. */
+/** The longest stretch from here that one style can hold, in the plainest style that can hold all of it. */
 function nextStretch(word: string, from: number): { text: string; length: number } {
   let [isBare, isSingle, isDouble] = [true, true, true];
   let end = from;
