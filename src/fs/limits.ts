@@ -18,7 +18,7 @@ export const MAX_OFFSET = 2 ** 63 - 1;
 export const MAX_HANDLES = 128;
 /** In UTF-8. Clients use 32 hex digits. */
 export const MAX_HANDLE_ID_BYTES = 32;
-/** One block of a stream; as base64 it is a tenth of the largest frame. */
+/** One block of a stream; as base64 it is a twelfth of the largest frame. */
 export const MAX_BLOCK_BYTES = 1 * MIB;
 
 export const MAX_DIRECTORY_ENTRIES = 50_000;

@@ -1,4 +1,4 @@
-/** The tools as clients see them. `shell` alone is the reference's tool to the letter; the others are ours. */
+/** The tools as clients see them. `shell` is the reference's tool; the others are ours. */
 
 import { DEFAULT_POLL_WAIT_MS, DEFAULT_TIMEOUT_WITH_HANDLES_MS, DEFAULT_YIELD_MS } from "./limits.ts";
 

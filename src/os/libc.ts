@@ -7,7 +7,7 @@
  * `compileLibc`). Functions that are needed later, or for one kind of work only, are in tables of the modules that call
  * them.
  *
- * The two ways to read memory that is not ours are here. Results are declared `i32`, so that they are plain numbers
+ * The way to read memory that is not ours is here. Results are declared `i32`, so that they are plain numbers
  * where a number is enough: `isize` always becomes a BigInt. What the functions mean together is left to the modules
  * beside this one.
  *
@@ -67,7 +67,7 @@ const SYMBOLS = {
 
   // Limits, and calls that have no name here.
   prlimit64: { parameters: ["i32", "i32", "buffer", "buffer"], result: "i32" },
-  /** For calls younger than the C library: pidfd_open, pidfd_send_signal. The first argument is the number. */
+  /** For calls that are younger than some C libraries, or rare. The first argument is the number. */
   syscall: { parameters: ["isize", "isize", "isize", "isize", "isize"], result: "i32" },
 
   // Addresses, declared as integers: a permission scoped to this one library forbids pointer objects.

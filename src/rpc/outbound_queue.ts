@@ -5,8 +5,8 @@
  * before they were made, and are given back here when they have been sent. Short replies are always accepted and never
  * dropped; when too many pile up, the connection stops reading requests (`isReplyBacklogged`). Output is accepted too,
  * but its sources ask `hasRoom` first and pause until `onRoom`. So a slow peer pauses the children whose output it
- * gets, and memory stays flat. Output never queues more than its mark, so a reply waits behind at most that much
- * output.
+ * gets, and memory stays flat. A reply waits behind at most that mark of output, and the one message
+ * that went beyond it.
  */
 
 import type { AnswerBudget } from "./answer_budget.ts";

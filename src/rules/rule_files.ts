@@ -7,6 +7,7 @@
  */
 
 import { lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { compareText } from "./language/equality.ts";
 import { MAX_FILE_BYTES, MAX_FILES, MAX_SET_BYTES } from "./limits.ts";
 import type { RuleFile } from "./load.ts";
 import { type RulePlace, RULES_SUFFIX } from "./places.ts";
@@ -43,8 +44,8 @@ export function findRuleFiles(places: readonly RulePlace[]): FoundFiles {
 function listDirectory({ path, mustExist }: RulePlace, paths: string[], skipped: string[]): void {
   try {
     const entries = readdirSync(path, { withFileTypes: true }).filter(({ name }) => name.endsWith(RULES_SUFFIX));
-    // By bytes, as the reference sorts, and not by the user's language.
-    entries.sort((a, b) => a.name < b.name ? -1 : 1);
+    // As the reference sorts, by bytes, and not by the user's language.
+    entries.sort((a, b) => compareText(a.name, b.name));
     for (const entry of entries) {
       if (entry.isFile()) paths.push(`${path}/${entry.name}`);
       else if (!entry.isDirectory()) skipped.push(`${path}/${entry.name}`);

@@ -76,6 +76,8 @@ export class RulesKeeper {
       this.#reload(readRuleFiles(found.paths));
     } catch (error) {
       if (!(error instanceof RuleFileError) && !(error instanceof RuleReadError)) throw error;
+      // What cannot be read may be readable again without having changed: the next look must not take it for known.
+      if (error instanceof RuleReadError) this.#isSettled = false;
       const isNew = this.#problem?.message !== error.message || this.#problem.name !== error.name;
       this.#problem = error;
       if (isNew) this.#options.onProblem?.(error);

@@ -72,6 +72,24 @@ Deno.test("a broken file is told once, and the last good rules stay until it is 
     assert.deepEqual([decision(), keeper.problem, told.length], ["allow", null, 3]);
   }));
 
+Deno.test("a directory that is out of reach for a while is told once, and forgotten when it is back unchanged", () =>
+  inScratchDirectory((parent) => {
+    const [directory, aside] = [`${parent}/rules`, `${parent}/aside`];
+    Deno.mkdirSync(directory);
+    Deno.writeTextFileSync(`${directory}/a.rules`, FORBID);
+    const { keeper, told, decision } = keep(directory, () => Date.now() + 60_000);
+    assert.equal(decision(), "forbidden");
+    Deno.renameSync(directory, aside);
+    Deno.writeTextFileSync(directory, "");
+    assert.match(keeper.problem!.message, /Not a directory/);
+    assert.equal(decision(), "forbidden");
+    Deno.removeSync(directory);
+    Deno.renameSync(aside, directory);
+    assert.equal(keeper.problem, null);
+    assert.equal(decision(), "forbidden");
+    assert.deepEqual(told, ["Not a directory"]);
+  }));
+
 Deno.test("files that have settled are looked at and not read again", () =>
   inScratchDirectory((directory) => {
     const file = `${directory}/a.rules`;
@@ -92,11 +110,12 @@ Deno.test("a directory may come later; files are taken by name, in order, withou
     const { keeper } = keep(directory);
     assert.deepEqual(keeper.current.files, []);
     Deno.mkdirSync(`${directory}/folder.rules`, { recursive: true });
-    for (const name of ["b.rules", "a.rules", "B.rules", "c.txt"]) {
+    for (const name of ["b.rules", "a.rules", "B.rules", "\u{1f600}.rules", "\uff5e.rules", "c.txt"]) {
       Deno.writeTextFileSync(`${directory}/${name}`, ALLOW);
     }
     Deno.symlinkSync(`${directory}/a.rules`, `${directory}/link.rules`);
-    assert.deepEqual(keeper.current.files, ["B", "a", "b"].map((name) => `${directory}/${name}.rules`));
+    const inOrder = ["B", "a", "b", "\uff5e", "\u{1f600}"];
+    assert.deepEqual(keeper.current.files, inOrder.map((name) => `${directory}/${name}.rules`));
     assert.deepEqual(keeper.skipped, [`${directory}/link.rules`]);
   }));
 

@@ -89,7 +89,7 @@ export function limitsOf(tid: number): { readonly resource: number; readonly lim
   });
 }
 
-/** Where a link of a thread's `/proc` leads, as it sees it: `cwd`, `exe`, `fd/3`. Null when it is gone or not UTF-8. */
+/** Where a link of a thread's `/proc` leads, as it sees it: `cwd`, `exe`, `fd/3`. Null when it is gone. */
 export function linkOf(tid: number, name: string): string | null {
   const target = readLinkAt(AT_FDCWD, toByteString(`/proc/${tid}/${name}`));
   if (typeof target === "number") return null;

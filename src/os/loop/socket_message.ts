@@ -23,8 +23,9 @@ const MSG_CMSG_CLOEXEC = 0x40000000;
 // `struct msghdr` with the one `struct iovec` it points to, and a `struct cmsghdr` with room for one descriptor.
 const HEADER_BYTES = 56;
 const VECTOR_BYTES = 16;
-const CONTROL_BYTES = 24;
 const DESCRIPTOR_OFFSET = 16;
+/** To the byte: the kernel fills what alignment would add with a second descriptor, which nobody would close. */
+const CONTROL_BYTES = DESCRIPTOR_OFFSET + 4;
 const VECTOR_AT = HEADER_BYTES;
 const CONTROL_AT = VECTOR_AT + VECTOR_BYTES;
 

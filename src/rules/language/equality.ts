@@ -62,8 +62,11 @@ function compareNumbers(a: number | bigint, b: number | bigint): number {
   return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
 }
 
-/** By characters, not by UTF-16 units: those would put characters beyond 65535 before some that are below. */
-function compareText(a: string, b: string): number {
+/**
+ * By characters, which is also the order of their bytes in UTF-8. UTF-16 units would put characters beyond 65535 before
+ * some that are below.
+ */
+export function compareText(a: string, b: string): number {
   if (a === b) return 0;
   let at = 0;
   while (at < a.length && at < b.length && a[at] === b[at]) at++;
