@@ -93,7 +93,7 @@ async function copyContent(io: IoContext, source: Opened, to: number, signal?: A
 
 let shared: ReadTarget | undefined;
 
-/** Copies a small file that is in memory, without another thread. False in any other case: copy it from its beginning. */
+/** Copies a small file that is in memory, on this thread. False in any other case: copy it from its beginning. */
 function copySmall({ fd, stat }: Opened, to: number): boolean {
   if (stat.size >= SMALL_READ_BYTES) return false;
   shared ??= new ReadTarget(allocate(SMALL_READ_BYTES));
