@@ -3,7 +3,7 @@
 import { connect, type ConnectOptions } from "../client/connect.ts";
 import type { Devbox } from "../client/devbox.ts";
 import { type RunningServer, startServer } from "../server/server.ts";
-import { parseListenUrl } from "../transport/listen_url.ts";
+import { parseListenUrl } from "../transport/listen/listen_url.ts";
 import { type LocalOptions, servingOptions } from "./local_options.ts";
 
 /**

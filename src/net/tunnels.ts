@@ -5,7 +5,7 @@
  */
 
 import { internalError, invalidParams, invalidRequest } from "../errors.ts";
-import { isLoopbackAddress } from "../transport/ip_address.ts";
+import { isLoopbackAddress } from "../transport/listen/ip_address.ts";
 import { MAX_TUNNELS, MAX_TUNNELS_OF_ALL, TUNNEL_CONNECT_MS } from "./limits.ts";
 import { Tunnel } from "./tunnel.ts";
 

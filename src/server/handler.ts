@@ -7,7 +7,7 @@
 
 import { systemClock } from "../clock.ts";
 import { silentLogger } from "../log.ts";
-import type { Authenticator } from "../transport/auth.ts";
+import type { Authenticator } from "../transport/door/auth.ts";
 import { type RequestInfo, RequestSource } from "../transport/request_source.ts";
 import { serveLinks, type ServingOptions } from "./server.ts";
 

@@ -26,8 +26,8 @@ export {
   type ListenAddress,
   ListenUrlParseError,
   parseListenUrl,
-} from "../transport/listen_url.ts";
-export { ListenError } from "../transport/listen_error.ts";
+} from "../transport/listen/listen_url.ts";
+export { ListenError } from "../transport/listen/listen_error.ts";
 export {
   type AuthConfig,
   type Authenticator,
@@ -35,5 +35,5 @@ export {
   SharedSecret,
   TokenDigest,
   UrlToken,
-} from "../transport/auth.ts";
+} from "../transport/door/auth.ts";
 export { createLogger, type Logger, type LoggerOptions, type LogLevel } from "../log.ts";

@@ -28,10 +28,10 @@ import {
   DEFAULT_MAX_CLOSED_PROCESSES,
   DEFAULT_RETAINED_OUTPUT_BYTES,
 } from "../process/limits.ts";
-import type { Authenticator } from "../transport/auth.ts";
+import type { Authenticator } from "../transport/door/auth.ts";
 import type { LinkSource, Peer } from "../transport/link_source.ts";
 import { Listener, type ListenerAddress } from "../transport/listener.ts";
-import type { SecureLayer } from "../transport/secure_layer.ts";
+import type { SecureLayer } from "../transport/tls/secure_layer.ts";
 import { StdioSource } from "../transport/stdio_source.ts";
 import { BoundedEnding } from "./bounded_ending.ts";
 import { Connection } from "./connection.ts";

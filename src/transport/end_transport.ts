@@ -5,7 +5,7 @@
 
 import { whyNoLibc } from "../os/libc_access.ts";
 import { endConnection } from "../os/loop/end_connection.ts";
-import { parseIpAddress } from "./ip_address.ts";
+import { parseIpAddress } from "./listen/ip_address.ts";
 
 export function endTransport(local: Deno.Addr): void {
   if (!("hostname" in local) || whyNoLibc() !== null) return;

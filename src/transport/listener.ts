@@ -7,17 +7,17 @@
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../log.ts";
 import { sharedPacer } from "../os/loop/pacer.ts";
-import type { Authenticator } from "./auth.ts";
-import { Door, type DoorRequest, type UpgradedStream } from "./door.ts";
-import type { HttpResponse } from "./http_response.ts";
-import { isLoopbackAddress, parseIpAddress } from "./ip_address.ts";
+import type { Authenticator } from "./door/auth.ts";
+import { Door, type DoorRequest, type UpgradedStream } from "./door/door.ts";
+import type { HttpResponse } from "./door/http_response.ts";
+import { isLoopbackAddress, parseIpAddress } from "./listen/ip_address.ts";
 import { type LinkSource, serveAdmitted, type ServeLink } from "./link_source.ts";
-import type { ListenerAddress } from "./listen_bind.ts";
-import { LocalUsers } from "./local_users.ts";
-import type { SecureLayer } from "./secure_layer.ts";
-import type { AcceptedStream } from "./stream_source.ts";
-import { type AcceptedUpgrade, decideUpgrade } from "./upgrade.ts";
-import { WebSocketLink } from "./websocket_link.ts";
+import type { ListenerAddress } from "./listen/listen_bind.ts";
+import { LocalUsers } from "./door/local_users.ts";
+import type { SecureLayer } from "./tls/secure_layer.ts";
+import type { AcceptedStream } from "./listen/stream_source.ts";
+import { type AcceptedUpgrade, decideUpgrade } from "./door/upgrade.ts";
+import { WebSocketLink } from "./websocket/websocket_link.ts";
 
 export type { ListenerAddress };
 

@@ -10,15 +10,15 @@ import type { Clock } from "../clock.ts";
 import type { Logger } from "../log.ts";
 import { sharedPacer } from "../os/loop/pacer.ts";
 import type { Link } from "../rpc/link.ts";
-import type { Authenticator } from "./auth.ts";
-import { connectionLimits } from "./connection_limits.ts";
-import type { RequestHead } from "./http_head.ts";
-import { type HttpResponse, httpResponse } from "./http_response.ts";
-import { isLoopbackAddress } from "./ip_address.ts";
+import type { Authenticator } from "./door/auth.ts";
+import { connectionLimits } from "./door/connection_limits.ts";
+import type { RequestHead } from "./door/http_head.ts";
+import { type HttpResponse, httpResponse } from "./door/http_response.ts";
+import { isLoopbackAddress } from "./listen/ip_address.ts";
 import { type LinkSource, serveAdmitted, type ServeLink } from "./link_source.ts";
-import { RefusalLog } from "./refusal_log.ts";
-import { RuntimeSocketLink } from "./runtime_socket_link.ts";
-import { type AcceptedUpgrade, decideUpgrade } from "./upgrade.ts";
+import { RefusalLog } from "./door/refusal_log.ts";
+import { RuntimeSocketLink } from "./websocket/runtime_socket_link.ts";
+import { type AcceptedUpgrade, decideUpgrade } from "./door/upgrade.ts";
 
 export interface RequestSourceOptions {
   /** Below which path websockets are accepted; `/readyz` and `/healthz` are below it too. Without a trailing slash. */

@@ -3,7 +3,11 @@
 import assert from "node:assert/strict";
 import { Reactor } from "../../src/os/loop/reactor.ts";
 import { SocketAcceptor } from "../../src/os/loop/socket_acceptor.ts";
-import { type AcceptedStream, RuntimeStreamSource, type StreamSource } from "../../src/transport/stream_source.ts";
+import {
+  type AcceptedStream,
+  RuntimeStreamSource,
+  type StreamSource,
+} from "../../src/transport/listen/stream_source.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { connectTls, loadTestTls } from "../support/test_tls.ts";
 

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { concatBytes } from "../../src/bytes.ts";
-import { OPCODE } from "../../src/transport/websocket_frames.ts";
+import { OPCODE } from "../../src/transport/websocket/websocket_frames.ts";
 import { residentMb } from "../support/proc.ts";
 import { Random } from "../support/random.ts";
 import { clientFrame, RawWebSocket } from "../support/raw_websocket.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Client } from "../../src/client/rpc_client.ts";
-import { OPCODE } from "../../src/transport/websocket_frames.ts";
+import { OPCODE } from "../../src/transport/websocket/websocket_frames.ts";
 import { residentMb } from "../support/proc.ts";
 import { clientFrame, RawWebSocket } from "../support/raw_websocket.ts";
 import { TestServer } from "../support/test_server.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { MAX_WAITING_CONNECTIONS } from "../../src/protocol/limits.ts";
-import { OPCODE } from "../../src/transport/websocket_frames.ts";
+import { OPCODE } from "../../src/transport/websocket/websocket_frames.ts";
 import { makeCertificate } from "../support/certificates.ts";
 import { Flood } from "../support/flood.ts";
 import { areInstalled } from "../support/installed.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { systemClock } from "../../src/clock.ts";
 import { silentLogger } from "../../src/log.ts";
 import { HttpEndpoint } from "../../src/mcp/http_endpoint.ts";
-import { type AuthConfig, createAuthenticator, TokenDigest } from "../../src/transport/auth.ts";
+import { type AuthConfig, createAuthenticator, TokenDigest } from "../../src/transport/door/auth.ts";
 import { McpHttpClient } from "../support/mcp_http_client.ts";
 import { McpPeer } from "../support/mcp_peer.ts";
 import { Scene, textOf } from "./scene.ts";

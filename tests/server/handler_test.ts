@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { connect } from "../../src/client/rpc_client.ts";
 import { createLogger } from "../../src/log.ts";
 import { createAuthenticator, createHandler, type HandlerOptions, TokenDigest } from "../../src/server/mod.ts";
-import { AUTH_REFUSAL } from "../../src/transport/auth.ts";
-import { UPGRADE_REFUSAL } from "../../src/transport/upgrade.ts";
+import { AUTH_REFUSAL } from "../../src/transport/door/auth.ts";
+import { UPGRADE_REFUSAL } from "../../src/transport/door/upgrade.ts";
 import { RawWebSocket } from "../support/raw_websocket.ts";
 
 const OPEN: HandlerOptions = { authenticator: null };

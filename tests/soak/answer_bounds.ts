@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { concatBytes } from "../../src/bytes.ts";
-import { OPCODE } from "../../src/transport/websocket_frames.ts";
+import { OPCODE } from "../../src/transport/websocket/websocket_frames.ts";
 import { peakMb, type Toll, tollOf } from "../support/bystander.ts";
 import { clientFrame, RawWebSocket } from "../support/raw_websocket.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";

@@ -1,7 +1,7 @@
 /** Floods for longer than the test suite can wait: requests get through them, and a peer that does not read costs little. */
 
 import assert from "node:assert/strict";
-import { OPCODE } from "../../src/transport/websocket_frames.ts";
+import { OPCODE } from "../../src/transport/websocket/websocket_frames.ts";
 import { concatBytes } from "../../src/bytes.ts";
 import { Flood } from "../support/flood.ts";
 import { RoundGrowth, WHOLE_COLLECTIONS } from "../support/round_growth.ts";

@@ -1,7 +1,7 @@
 /** Web servers and clients that are slow, silent or greedy: `http/request` takes no more memory and time than any other. */
 
 import assert from "node:assert/strict";
-import { OPCODE } from "../../src/transport/websocket_frames.ts";
+import { OPCODE } from "../../src/transport/websocket/websocket_frames.ts";
 import { type Toll, tollOf } from "../support/bystander.ts";
 import { type RawAnswer, RawHttpServer } from "../support/raw_http_server.ts";
 import { clientFrame, RawWebSocket } from "../support/raw_websocket.ts";

@@ -7,7 +7,7 @@
 
 import assert from "node:assert/strict";
 import { concatBytes } from "../../src/bytes.ts";
-import { OPCODE } from "../../src/transport/websocket_frames.ts";
+import { OPCODE } from "../../src/transport/websocket/websocket_frames.ts";
 import { tollOf } from "../support/bystander.ts";
 import { residentMb } from "../support/proc.ts";
 import { Random } from "../support/random.ts";

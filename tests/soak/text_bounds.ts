@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { concatBytes } from "../../src/bytes.ts";
-import { OPCODE } from "../../src/transport/websocket_frames.ts";
+import { OPCODE } from "../../src/transport/websocket/websocket_frames.ts";
 import { tollOf } from "../support/bystander.ts";
 import { FileTree } from "../support/file_tree.ts";
 import { clientFrame, RawWebSocket } from "../support/raw_websocket.ts";

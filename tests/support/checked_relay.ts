@@ -3,7 +3,7 @@
  * are programs of their own: those of `examples/`, and our commands.
  */
 
-import { OPCODE, readFrame, type Role } from "../../src/transport/websocket_frames.ts";
+import { OPCODE, readFrame, type Role } from "../../src/transport/websocket/websocket_frames.ts";
 import { AnswerCheck, loadPromises, type Promises } from "./answer_check.ts";
 import { Relay } from "./relay.ts";
 

@@ -1,7 +1,7 @@
 /** A client whose connection breaks on command, as a network would break it: no close frame, and what is under way is lost. */
 
 import { type Channel, Client, type ConnectOptions } from "../../src/client/rpc_client.ts";
-import { OPCODE } from "../../src/transport/websocket_frames.ts";
+import { OPCODE } from "../../src/transport/websocket/websocket_frames.ts";
 import { RawWebSocket } from "./raw_websocket.ts";
 
 export interface CuttableOptions extends ConnectOptions {

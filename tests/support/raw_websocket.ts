@@ -5,7 +5,7 @@
 
 import { concatBytes } from "../../src/bytes.ts";
 import type { MethodTypes } from "../../src/protocol/method_types.ts";
-import { OPCODE } from "../../src/transport/websocket_frames.ts";
+import { OPCODE } from "../../src/transport/websocket/websocket_frames.ts";
 import { AnswerCheck, loadPromises } from "./answer_check.ts";
 import { connectTls } from "./test_tls.ts";
 

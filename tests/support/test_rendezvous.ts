@@ -1,6 +1,6 @@
 /** A real rendezvous as a child process, with a file of tokens that tests add to. */
 
-import { TokenDigest } from "../../src/transport/token_digest.ts";
+import { TokenDigest } from "../../src/transport/tokens/token_digest.ts";
 import { createToken } from "../../src/transport/tokens/new_token.ts";
 import {
   formatTokenFile,

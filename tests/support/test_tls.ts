@@ -1,6 +1,6 @@
 /** TLS for tests: the certificate of `tests/fixtures/tls`, its key where only we can read it, and clients that trust it. */
 
-import type { TlsLayer } from "../../src/transport/tls_layer.ts";
+import type { TlsLayer } from "../../src/transport/tls/tls_layer.ts";
 import { runCli } from "./test_server.ts";
 
 const FIXTURES = new URL("../fixtures/tls/", import.meta.url);
@@ -30,7 +30,7 @@ export function loadTestTls(): Promise<TlsLayer> {
   return loaded ??= (async () => {
     const directory = await Deno.makeTempDir();
     try {
-      const { TlsLayer } = await import("../../src/transport/tls_layer.ts");
+      const { TlsLayer } = await import("../../src/transport/tls/tls_layer.ts");
       return await TlsLayer.load({ certFile: TEST_CERT_FILE, keyFile: privateKeyIn(directory) });
     } finally {
       await Deno.remove(directory, { recursive: true });

@@ -5,11 +5,11 @@
  */
 
 import { silentLogger } from "../../log.ts";
-import type { AuthConfig } from "../../transport/auth.ts";
-import { isLoopbackAddress, parseIpAddress } from "../../transport/ip_address.ts";
-import type { ListenAddress } from "../../transport/listen_url.ts";
-import { LocalUsers } from "../../transport/local_users.ts";
-import type { TlsFiles } from "../../transport/tls_files.ts";
+import type { AuthConfig } from "../../transport/door/auth.ts";
+import { isLoopbackAddress, parseIpAddress } from "../../transport/listen/ip_address.ts";
+import type { ListenAddress } from "../../transport/listen/listen_url.ts";
+import { LocalUsers } from "../../transport/door/local_users.ts";
+import type { TlsFiles } from "../../transport/tls/tls_files.ts";
 import type { ReadTextFile } from "../serve/auth_options.ts";
 import { CliError } from "../cli_error.ts";
 import type { DoorFlags } from "../serve/door_flags.ts";

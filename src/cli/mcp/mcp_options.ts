@@ -3,9 +3,9 @@
 import { resolve } from "node:path/posix";
 import type { LogFormat, LogLevel } from "../../log.ts";
 import type { PatchedBash } from "../../mcp/watched_shell.ts";
-import type { AuthConfig } from "../../transport/auth.ts";
-import type { ListenerAddress } from "../../transport/listen_bind.ts";
-import type { TlsFiles } from "../../transport/tls_files.ts";
+import type { AuthConfig } from "../../transport/door/auth.ts";
+import type { ListenerAddress } from "../../transport/listen/listen_bind.ts";
+import type { TlsFiles } from "../../transport/tls/tls_files.ts";
 import { quoted, refusal, refuseSurplus } from "../cli_error.ts";
 import { type Environment, type FlagValues, type GivenAs, parseFlags } from "../flags.ts";
 import type { ReadTextFile } from "../serve/auth_options.ts";

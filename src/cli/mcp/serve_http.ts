@@ -5,7 +5,7 @@ import type { Logger } from "../../log.ts";
 import { HttpEndpoint } from "../../mcp/http_endpoint.ts";
 import type { ProtocolServers } from "../../mcp/protocol_server.ts";
 import { printable } from "../../printable.ts";
-import { ListenError } from "../../transport/listen_error.ts";
+import { ListenError } from "../../transport/listen/listen_error.ts";
 import { refusal } from "../cli_error.ts";
 import { onHangUp } from "../hang_up.ts";
 import { print } from "../print.ts";

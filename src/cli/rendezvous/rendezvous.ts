@@ -7,8 +7,8 @@ import { getLimit, RLIMIT_NOFILE, setLimit } from "../../os/children/resource_li
 import { printable } from "../../printable.ts";
 import { Rendezvous } from "../../remote/rendezvous/rendezvous.ts";
 import { collectGarbage, MemoryKeeper } from "../../server/memory_keeper.ts";
-import { inheritedDescriptors } from "../../transport/inherited_sockets.ts";
-import { ListenError } from "../../transport/listen_error.ts";
+import { inheritedDescriptors } from "../../transport/listen/inherited_sockets.ts";
+import { ListenError } from "../../transport/listen/listen_error.ts";
 import { Admissions } from "../../transport/tokens/admissions.ts";
 import { VERSION } from "../../version.ts";
 import { refusal } from "../cli_error.ts";

@@ -6,7 +6,7 @@ import {
   DEFAULT_MAX_CONNECTIONS_PER_TOKEN,
   DEFAULT_REQUESTS_PER_SECOND,
 } from "../../remote/rendezvous/limits.ts";
-import { DEFAULT_LISTEN_URL } from "../../transport/listen_url.ts";
+import { DEFAULT_LISTEN_URL } from "../../transport/listen/listen_url.ts";
 import type { FlagTable } from "../flags.ts";
 import { SERVE_FLAGS } from "../serve/serve_flags.ts";
 

@@ -1,9 +1,9 @@
 /** argv and environment -> what `rendezvous` is to do, checked as a whole. Reads the file of tokens, and nothing else. */
 
 import type { LogFormat, LogLevel } from "../../log.ts";
-import { isLoopbackAddress } from "../../transport/ip_address.ts";
-import type { ListenerAddress } from "../../transport/listen_bind.ts";
-import type { TlsFiles } from "../../transport/tls_files.ts";
+import { isLoopbackAddress } from "../../transport/listen/ip_address.ts";
+import type { ListenerAddress } from "../../transport/listen/listen_bind.ts";
+import type { TlsFiles } from "../../transport/tls/tls_files.ts";
 import type { TokenTable } from "../../transport/tokens/token_table.ts";
 import { quoted, refusal, refuseSurplus, usageError } from "../cli_error.ts";
 import { type Environment, parseFlags } from "../flags.ts";

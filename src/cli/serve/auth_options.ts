@@ -5,7 +5,7 @@
  * paths, never the content of files or a digest.
  */
 
-import { type AuthConfig, SharedSecret, TokenDigest, UrlToken } from "../../transport/auth.ts";
+import { type AuthConfig, SharedSecret, TokenDigest, UrlToken } from "../../transport/door/auth.ts";
 import { systemClock } from "../../clock.ts";
 import { ID_RULE, isExecutorId } from "../../transport/tokens/id_pattern.ts";
 import type { TokenTable } from "../../transport/tokens/token_table.ts";

@@ -3,10 +3,10 @@
  * describes it.
  */
 
-import type { AuthConfig } from "../../transport/auth.ts";
-import { isLoopbackAddress } from "../../transport/ip_address.ts";
-import { type ListenAddress, ListenUrlParseError, parseListenUrl } from "../../transport/listen_url.ts";
-import type { TlsFiles } from "../../transport/tls_files.ts";
+import type { AuthConfig } from "../../transport/door/auth.ts";
+import { isLoopbackAddress } from "../../transport/listen/ip_address.ts";
+import { type ListenAddress, ListenUrlParseError, parseListenUrl } from "../../transport/listen/listen_url.ts";
+import type { TlsFiles } from "../../transport/tls/tls_files.ts";
 import { loadAuth, type ReadTextFile } from "./auth_options.ts";
 import { quoted, refusal } from "../cli_error.ts";
 import type { DoorFlags } from "./door_flags.ts";

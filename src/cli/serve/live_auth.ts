@@ -7,7 +7,7 @@
  */
 
 import type { Logger } from "../../log.ts";
-import { type AuthConfig, type Authenticator, createAuthenticator } from "../../transport/auth.ts";
+import { type AuthConfig, type Authenticator, createAuthenticator } from "../../transport/door/auth.ts";
 import type { TokenTable } from "../../transport/tokens/token_table.ts";
 
 /** 128 bits if every byte were random. Anyone who can reach the port can try as often as the network allows. */

@@ -5,8 +5,8 @@
  */
 
 import type { Logger } from "../../log.ts";
-import type { TlsFiles } from "../../transport/tls_files.ts";
-import type { TlsLayer } from "../../transport/tls_layer.ts";
+import type { TlsFiles } from "../../transport/tls/tls_files.ts";
+import type { TlsLayer } from "../../transport/tls/tls_layer.ts";
 import { refusal } from "../cli_error.ts";
 
 export class LiveTls {
@@ -24,7 +24,7 @@ export class LiveTls {
   /** Rejects with a refusal to start when the files cannot be used. */
   static async load(files: TlsFiles, log: Logger): Promise<LiveTls> {
     // Loaded only now: servers without TLS never pay for it.
-    const { TlsLayer } = await import("../../transport/tls_layer.ts");
+    const { TlsLayer } = await import("../../transport/tls/tls_layer.ts");
     try {
       return new LiveTls(await TlsLayer.load(files), log);
     } catch (error) {

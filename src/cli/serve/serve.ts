@@ -4,7 +4,7 @@ import { whyNoTemporaryDirectory } from "../../launch/scratch_directory.ts";
 import { createLogger } from "../../log.ts";
 import { printable } from "../../printable.ts";
 import { startServer } from "../../server/server.ts";
-import { ListenError } from "../../transport/listen_error.ts";
+import { ListenError } from "../../transport/listen/listen_error.ts";
 import { VERSION } from "../../version.ts";
 import { refusal } from "../cli_error.ts";
 import { onHangUp } from "../hang_up.ts";

@@ -7,7 +7,7 @@
 import { LOG_LEVELS } from "../../log.ts";
 import { SANDBOX_SETTINGS } from "../../protocol/environment.ts";
 import type { FlagTable } from "../flags.ts";
-import { DEFAULT_LISTEN_URL } from "../../transport/listen_url.ts";
+import { DEFAULT_LISTEN_URL } from "../../transport/listen/listen_url.ts";
 
 /** The longest delay of a runtime timer, some 24 days; a larger number is a mistake. */
 const MAX_TIMER_MS = 2_147_483_647;

@@ -5,7 +5,7 @@
  * nothing in them is contradictory; when it throws a `CliError`, nothing has been started.
  */
 
-import type { AuthConfig } from "../../transport/auth.ts";
+import type { AuthConfig } from "../../transport/door/auth.ts";
 import type { ReadTextFile } from "./auth_options.ts";
 import { refuseSurplus } from "../cli_error.ts";
 import { type Door, doorOptions } from "./door_options.ts";

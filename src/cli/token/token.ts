@@ -1,6 +1,6 @@
 /** The `token` command: creates, lists and revokes the tokens of a file. */
 
-import { TokenDigest } from "../../transport/token_digest.ts";
+import { TokenDigest } from "../../transport/tokens/token_digest.ts";
 import { ID_RULE, isIdPattern, PATTERN_RULE } from "../../transport/tokens/id_pattern.ts";
 import { createToken } from "../../transport/tokens/new_token.ts";
 import {

@@ -3,7 +3,7 @@
 import { Buffer, isAscii } from "node:buffer";
 import type { InboundMessage, Link, OutboundMessage } from "../../rpc/link.ts";
 import type { ByteStream } from "../../transport/byte_stream.ts";
-import { WebSocketEndpoint, type WebSocketOptions } from "../../transport/websocket_endpoint.ts";
+import { WebSocketEndpoint, type WebSocketOptions } from "../../transport/websocket/websocket_endpoint.ts";
 
 /**
  * Of one message of the server: the longest text that engines make. What a server may send at once is its own affair; the

@@ -3,7 +3,7 @@
  *
  * The question goes through netlink (`sock_diag`) and is about exactly one socket. It takes some 5 us, however many
  * sockets there are, and needs no privileges. What the answer means for a connection is left to
- * `transport/local_users.ts`.
+ * `transport/door/local_users.ts`.
  */
 
 import { closeDescriptor, failure, O_CLOEXEC, O_NONBLOCK, readInto } from "../descriptor.ts";

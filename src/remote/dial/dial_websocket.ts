@@ -13,7 +13,7 @@ import { parseResponseHead, type ResponseHead } from "../../http/response_head.t
 import { Socket } from "../../http/socket.ts";
 import type { ByteStream } from "../../transport/byte_stream.ts";
 import { endTransport } from "../../transport/end_transport.ts";
-import { websocketAccept } from "../../transport/upgrade.ts";
+import { websocketAccept } from "../../transport/door/upgrade.ts";
 
 export interface DialOptions {
   readonly dialer: Dialer;

@@ -6,7 +6,7 @@
 
 import { systemClock } from "../../clock.ts";
 import { Dialer } from "../../http/dialer.ts";
-import { MessageSocket } from "../../transport/message_socket.ts";
+import { MessageSocket } from "../../transport/websocket/message_socket.ts";
 import type { HarnessNetwork } from "../harness/harness.ts";
 import { getList, postJson, type TextAnswer } from "../registry/post_json.ts";
 import { MAX_RELAY_MESSAGE_BYTES } from "../relay/limits.ts";

@@ -4,7 +4,7 @@
  * The seed of the key pair is all it holds. Two programs that start at once with a new file end up with the same one.
  */
 
-import { complainOfRights } from "../../transport/tls_files.ts";
+import { complainOfRights } from "../../transport/tls/tls_files.ts";
 import { KEY_SEED_BYTES, type KeyPair, keyPairFrom, systemRandom, toBase64 } from "../noise/keys.ts";
 
 /** What makes the file known as one. */

@@ -7,7 +7,7 @@
  */
 
 import type { LinkEnd } from "../../rpc/link.ts";
-import { MessageSocket } from "../../transport/message_socket.ts";
+import { MessageSocket } from "../../transport/websocket/message_socket.ts";
 import { VERSION } from "../../version.ts";
 import { type DialedWebSocket, UpgradeRefused } from "../dial/dial_websocket.ts";
 import { fingerprint, type KeyPair } from "../noise/keys.ts";

@@ -6,7 +6,7 @@
  */
 
 import type { InboundMessage, Link, LinkEnd } from "../../rpc/link.ts";
-import { WebSocketLink } from "../../transport/websocket_link.ts";
+import { WebSocketLink } from "../../transport/websocket/websocket_link.ts";
 import { DEFAULT_NAME } from "../registry/registry_client.ts";
 import { originOf } from "../registry/registry_url.ts";
 import type { Backoff } from "./backoff.ts";

@@ -12,7 +12,7 @@ import { type Logger, silentLogger } from "../../log.ts";
 import { sharedPacer } from "../../os/loop/pacer.ts";
 import type { Link } from "../../rpc/link.ts";
 import type { LinkSource, Peer, ServeLink } from "../../transport/link_source.ts";
-import type { WebSocketOptions } from "../../transport/websocket_endpoint.ts";
+import type { WebSocketOptions } from "../../transport/websocket/websocket_endpoint.ts";
 import { type DialedWebSocket, dialWebSocket } from "../dial/dial_websocket.ts";
 import { type Credential, RegistryClient } from "../registry/registry_client.ts";
 import { RegistryError } from "../registry/registry_error.ts";

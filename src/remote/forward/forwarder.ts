@@ -10,7 +10,7 @@ import { Dialer } from "../../http/dialer.ts";
 import type { Logger } from "../../log.ts";
 import type { InboundMessage, Link } from "../../rpc/link.ts";
 import type { Peer } from "../../transport/link_source.ts";
-import { WebSocketLink } from "../../transport/websocket_link.ts";
+import { WebSocketLink } from "../../transport/websocket/websocket_link.ts";
 import { dialWebSocket } from "../dial/dial_websocket.ts";
 import { MAX_CHANNEL_MESSAGE_BYTES } from "../noise/limits.ts";
 import { isThisMachine } from "../registry/registry_url.ts";

@@ -3,7 +3,7 @@
  * may be sent there: in clear only within this machine, unless the operator accepts the risk.
  */
 
-import { isLoopbackAddress } from "../../transport/ip_address.ts";
+import { isLoopbackAddress } from "../../transport/listen/ip_address.ts";
 import { configurationError, type RegistryKind } from "./registry_error.ts";
 
 export interface RegistryAddress {

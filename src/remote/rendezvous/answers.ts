@@ -1,6 +1,6 @@
 /** The registry's HTTP answers: JSON, small, and never with anything in them that the peer has sent as a secret. */
 
-import { type HttpResponse, httpResponse, type HttpStatus } from "../../transport/http_response.ts";
+import { type HttpResponse, httpResponse, type HttpStatus } from "../../transport/door/http_response.ts";
 
 const JSON_TYPE = { "content-type": "application/json", "cache-control": "no-store" } as const;
 

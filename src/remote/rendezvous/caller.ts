@@ -1,6 +1,6 @@
 /** Who asks for what: the terms in which the parts of the rendezvous speak of requests. */
 
-import type { DoorRequest } from "../../transport/door.ts";
+import type { DoorRequest } from "../../transport/door/door.ts";
 import type { TokenEntry } from "../../transport/tokens/token_file.ts";
 
 export type Request = DoorRequest<null>;

@@ -7,7 +7,7 @@
 
 import type { Clock } from "../../clock.ts";
 import type { ByteStream } from "../../transport/byte_stream.ts";
-import { encodeFrame, OPCODE } from "../../transport/websocket_frames.ts";
+import { encodeFrame, OPCODE } from "../../transport/websocket/websocket_frames.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 

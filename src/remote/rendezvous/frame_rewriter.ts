@@ -5,8 +5,8 @@
  * kept. Control frames belong to one connection and are handed to its owner instead.
  */
 
-import { applyMask, MASK_BYTES, readMask } from "../../transport/websocket_mask.ts";
-import { CLOSE_CODE, MAX_CONTROL_PAYLOAD_BYTES, OPCODE } from "../../transport/websocket_frames.ts";
+import { applyMask, MASK_BYTES, readMask } from "../../transport/websocket/websocket_mask.ts";
+import { CLOSE_CODE, MAX_CONTROL_PAYLOAD_BYTES, OPCODE } from "../../transport/websocket/websocket_frames.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 

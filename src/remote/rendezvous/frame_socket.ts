@@ -8,7 +8,7 @@
 
 import type { Clock } from "../../clock.ts";
 import type { ByteStream } from "../../transport/byte_stream.ts";
-import { CLOSE_CODE, encodeCloseFrame, encodeFrame, OPCODE } from "../../transport/websocket_frames.ts";
+import { CLOSE_CODE, encodeCloseFrame, encodeFrame, OPCODE } from "../../transport/websocket/websocket_frames.ts";
 import { FrameOutlet } from "./frame_outlet.ts";
 import { FrameRewriter, MIN_REWRITE_BYTES } from "./frame_rewriter.ts";
 import { LINGER_MS, MAX_SILENT_MS, PING_INTERVAL_MS } from "./limits.ts";

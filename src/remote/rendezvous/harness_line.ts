@@ -10,7 +10,7 @@
 
 import type { Clock } from "../../clock.ts";
 import type { Farewell } from "../../rpc/link.ts";
-import type { MessageSocket, RawMessage } from "../../transport/message_socket.ts";
+import type { MessageSocket, RawMessage } from "../../transport/websocket/message_socket.ts";
 import { MAX_LINE_BYTES, MAX_QUEUED_BYTES, MAX_QUEUED_UNJUDGED_BYTES, MAX_STALL_MS } from "./limits.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;

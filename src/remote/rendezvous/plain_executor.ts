@@ -3,7 +3,7 @@
  * because `initialize` may be sent only once on it. The executor then opens another.
  */
 
-import { CLOSE_CODE } from "../../transport/websocket_frames.ts";
+import { CLOSE_CODE } from "../../transport/websocket/websocket_frames.ts";
 import type { Executor, Registration } from "./executor.ts";
 import { FRESH_MS, MAX_IDLE_CONNECTIONS } from "./limits.ts";
 import type { RunningSocket } from "./splice.ts";

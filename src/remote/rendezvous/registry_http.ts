@@ -5,7 +5,7 @@
  */
 
 import type { Logger } from "../../log.ts";
-import type { HttpResponse } from "../../transport/http_response.ts";
+import type { HttpResponse } from "../../transport/door/http_response.ts";
 import type { Admissions } from "../../transport/tokens/admissions.ts";
 import { jsonAnswer, problem } from "./answers.ts";
 import {

@@ -8,7 +8,7 @@
  */
 
 import type { Clock } from "../../clock.ts";
-import type { MessageSocket, RawMessage } from "../../transport/message_socket.ts";
+import type { MessageSocket, RawMessage } from "../../transport/websocket/message_socket.ts";
 import { MAX_STREAMS } from "../relay/limits.ts";
 import { MalformedMessage } from "../relay/protobuf.ts";
 import { decodeRelayFrame, RELAY_VERSION, type RelayFrame, RelayFrameEncoder } from "../relay/relay_frame.ts";

@@ -7,13 +7,13 @@
 
 import type { Clock } from "../../clock.ts";
 import type { Logger } from "../../log.ts";
-import { bearerToken } from "../../transport/auth.ts";
-import { Door } from "../../transport/door.ts";
-import { type HttpResponse, httpResponse } from "../../transport/http_response.ts";
-import { parseIpAddress } from "../../transport/ip_address.ts";
-import type { ListenerAddress } from "../../transport/listen_bind.ts";
-import { withoutPort } from "../../transport/refusal_log.ts";
-import type { SecureLayer } from "../../transport/secure_layer.ts";
+import { bearerToken } from "../../transport/door/auth.ts";
+import { Door } from "../../transport/door/door.ts";
+import { type HttpResponse, httpResponse } from "../../transport/door/http_response.ts";
+import { parseIpAddress } from "../../transport/listen/ip_address.ts";
+import type { ListenerAddress } from "../../transport/listen/listen_bind.ts";
+import { withoutPort } from "../../transport/door/refusal_log.ts";
+import type { SecureLayer } from "../../transport/tls/secure_layer.ts";
 import type { Admissions } from "../../transport/tokens/admissions.ts";
 import type { TokenEntry } from "../../transport/tokens/token_file.ts";
 import type { Wish } from "../../transport/tokens/token_table.ts";

@@ -1,6 +1,6 @@
 /** Why somebody gets no websocket, in words that say what to do. */
 
-import type { HttpResponse } from "../../transport/http_response.ts";
+import type { HttpResponse } from "../../transport/door/http_response.ts";
 import { problem } from "./answers.ts";
 import type { AnyExecutor } from "./registry.ts";
 

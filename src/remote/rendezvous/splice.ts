@@ -1,6 +1,6 @@
 /** Two websockets as one: what either side sends goes to the other, and when one side ends the other is ended. */
 
-import { CLOSE_CODE } from "../../transport/websocket_frames.ts";
+import { CLOSE_CODE } from "../../transport/websocket/websocket_frames.ts";
 import type { FrameSocket, SocketEnd } from "./frame_socket.ts";
 
 /** A socket, and what its `run` will return. */

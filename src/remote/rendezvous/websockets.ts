@@ -7,13 +7,13 @@
 import type { Clock } from "../../clock.ts";
 import type { Logger } from "../../log.ts";
 import { sharedPacer } from "../../os/loop/pacer.ts";
-import type { HttpResponse } from "../../transport/http_response.ts";
-import { MessageSocket } from "../../transport/message_socket.ts";
-import type { AcceptedStream } from "../../transport/stream_source.ts";
+import type { HttpResponse } from "../../transport/door/http_response.ts";
+import { MessageSocket } from "../../transport/websocket/message_socket.ts";
+import type { AcceptedStream } from "../../transport/listen/stream_source.ts";
 import type { Admissions } from "../../transport/tokens/admissions.ts";
 import type { Wish } from "../../transport/tokens/token_table.ts";
-import { type AcceptedUpgrade, refuseHandshake, websocketAccept } from "../../transport/upgrade.ts";
-import { CLOSE_CODE } from "../../transport/websocket_frames.ts";
+import { type AcceptedUpgrade, refuseHandshake, websocketAccept } from "../../transport/door/upgrade.ts";
+import { CLOSE_CODE } from "../../transport/websocket/websocket_frames.ts";
 import { MAX_RELAY_MESSAGE_BYTES } from "../relay/limits.ts";
 import { problem } from "./answers.ts";
 import { auditFields, type Caller, type Request } from "./caller.ts";

@@ -6,7 +6,7 @@
  */
 
 import type { Clock } from "../../clock.ts";
-import { TokenDigest } from "../token_digest.ts";
+import { TokenDigest } from "./token_digest.ts";
 import type { TokenEntry } from "./token_file.ts";
 import { isExpired, isFor, type TokenTable, type Wish } from "./token_table.ts";
 

@@ -5,7 +5,7 @@
  */
 
 import * as z from "zod/mini";
-import { TokenDigest } from "../token_digest.ts";
+import { TokenDigest } from "./token_digest.ts";
 import { ID_RULE, isIdPattern, PATTERN_RULE } from "./id_pattern.ts";
 import { TokenTable } from "./token_table.ts";
 

@@ -1,6 +1,6 @@
 /** The tokens there are, and what each is good for. Immutable: a file that was read again makes another table. */
 
-import { TokenDigest } from "../token_digest.ts";
+import { TokenDigest } from "./token_digest.ts";
 import { matchesPattern } from "./id_pattern.ts";
 import type { TokenEntry, TokenRole } from "./token_file.ts";
 

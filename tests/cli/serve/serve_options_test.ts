@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { CliError } from "../../../src/cli/cli_error.ts";
 import { parseServe, type ServeInvocation, type ServeOptions } from "../../../src/cli/serve/serve_options.ts";
-import { createAuthenticator } from "../../../src/transport/auth.ts";
+import { createAuthenticator } from "../../../src/transport/door/auth.ts";
 
 const SECRET = "0123456789abcdef0123456789abcdef";
 const DIGEST_OF_TOK = "1a7674eb4ee78df7e1ac439a93c3fa8e3c945784d4dec9fd8e3011738b2f1d62";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { systemClock } from "../../../src/clock.ts";
 import { Dialer } from "../../../src/http/dialer.ts";
 import { dialWebSocket, UpgradeRefused } from "../../../src/remote/dial/dial_websocket.ts";
-import { MessageSocket } from "../../../src/transport/message_socket.ts";
+import { MessageSocket } from "../../../src/transport/websocket/message_socket.ts";
 import { areInstalled } from "../../support/installed.ts";
 import { makeAuthority } from "../../support/certificates.ts";
 import { inScratchDirectory } from "../../support/scratch_directory.ts";

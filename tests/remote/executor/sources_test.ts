@@ -206,7 +206,7 @@ Deno.test("a rendezvous that goes silent is left", async () => {
       const head = new Uint8Array(4096);
       const count = await conn.read(head) ?? 0;
       const key = /Sec-WebSocket-Key: (\S+)/.exec(new TextDecoder().decode(head.subarray(0, count)))![1]!;
-      const { websocketAccept } = await import("../../../src/transport/upgrade.ts");
+      const { websocketAccept } = await import("../../../src/transport/door/upgrade.ts");
       const accept = websocketAccept(key);
       await conn.write(new TextEncoder().encode(
         `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { FrameRewriter } from "../../../src/remote/rendezvous/frame_rewriter.ts";
-import { encodeFrame } from "../../../src/transport/websocket_frames.ts";
+import { encodeFrame } from "../../../src/transport/websocket/websocket_frames.ts";
 import { clientFrame, type FrameOptions } from "../../support/raw_websocket.ts";
 import { forSeeds, randomBytes } from "../../support/seeds.ts";
 

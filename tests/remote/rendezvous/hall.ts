@@ -7,7 +7,7 @@ import type { RendezvousLimits } from "../../../src/remote/rendezvous/limits.ts"
 import { Rendezvous, type RendezvousOptions } from "../../../src/remote/rendezvous/rendezvous.ts";
 import { decodeRelayFrame, type RelayFrame, RelayFrameEncoder } from "../../../src/remote/relay/relay_frame.ts";
 import { Admissions } from "../../../src/transport/tokens/admissions.ts";
-import { TokenDigest } from "../../../src/transport/token_digest.ts";
+import { TokenDigest } from "../../../src/transport/tokens/token_digest.ts";
 import type { TokenEntry } from "../../../src/transport/tokens/token_file.ts";
 import { TokenTable } from "../../../src/transport/tokens/token_table.ts";
 import { RawWebSocket } from "../../support/raw_websocket.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { TokenDigest } from "../../../src/transport/token_digest.ts";
+import { TokenDigest } from "../../../src/transport/tokens/token_digest.ts";
 import { Admissions } from "../../../src/transport/tokens/admissions.ts";
 import type { TokenEntry } from "../../../src/transport/tokens/token_file.ts";
 import { TokenTable, type Wish } from "../../../src/transport/tokens/token_table.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { TokenDigest } from "../../../src/transport/token_digest.ts";
+import { TokenDigest } from "../../../src/transport/tokens/token_digest.ts";
 import {
   formatTokenFile,
   parseTokenFile,

@@ -9,8 +9,8 @@ import { abortedBy, ConnectionRefusedError } from "../../../client/errors.ts";
 import type { OpenOptions, Transport, TransportLink } from "../../../client/link/transport.ts";
 import { withoutToken } from "../../../client/link/url_token.ts";
 import { upgradeToWebSocket } from "../../../client/link/web_socket_upgrade.ts";
-import { parseIpAddress } from "../../../transport/ip_address.ts";
-import { WebSocketLink } from "../../../transport/websocket_link.ts";
+import { parseIpAddress } from "../../../transport/listen/ip_address.ts";
+import { WebSocketLink } from "../../../transport/websocket/websocket_link.ts";
 
 /** The server pings as well; the session's heartbeat is quicker than both. */
 const PING_INTERVAL_MS = 30_000;

@@ -1,0 +1,45 @@
+/**
+ * An HTTP answer whose body comes piece by piece, for as long as it takes. Like every answer it ends the connection, so
+ * its end is the end of the body. When the peer goes away the source of the body is told.
+ */
+
+import type { ByteStream } from "../byte_stream.ts";
+import { type HttpStatus, serializeHead, statusLine } from "./http_response.ts";
+
+export interface StreamedResponse {
+  readonly type: "stream";
+  readonly status: HttpStatus;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: ReadableStream<Uint8Array>;
+}
+
+/** Writes head and body until the body ends or the peer is gone; the body is cancelled in that case. */
+export async function writeStreamed(
+  stream: ByteStream,
+  { status, headers, body }: StreamedResponse,
+  whenGone: Promise<void>,
+): Promise<void> {
+  const reader = body.getReader();
+  let isGone = false;
+  void whenGone.then(() => {
+    isGone = true;
+    reader.cancel("the peer has gone").catch(() => {});
+  });
+  try {
+    await writeAll(stream, serializeHead(statusLine(status), { ...headers, connection: "close" }));
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done || isGone) return;
+      await writeAll(stream, value);
+    }
+  } catch (error) {
+    await reader.cancel("the peer has gone").catch(() => {});
+    throw error;
+  }
+}
+
+async function writeAll(stream: ByteStream, bytes: Uint8Array): Promise<void> {
+  let written = 0;
+  while (written < bytes.length) written += await stream.write(bytes.subarray(written));
+}

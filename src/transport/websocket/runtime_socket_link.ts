@@ -1,0 +1,204 @@
+/**
+ * A websocket of the runtime, as a `Link`: for servers that live in another program's `Deno.serve`.
+ *
+ * Promises: messages arrive whole and in order, one at a time; `send` resolves when the runtime has nothing left to
+ * write; what has arrived and is not handled yet is bounded; `receive` resolves exactly once.
+ *
+ * The runtime's socket cannot be told to stop reading, joins fragments without a bound, answers a close frame by itself
+ * and sends pings only when it likes. `websocket_link.ts` has none of these limits; docs/embedding.md names them.
+ */
+
+import type { Clock } from "../../clock.ts";
+import { MAX_MESSAGE_BYTES } from "../../protocol/limits.ts";
+import { Fifo } from "../../rpc/fifo.ts";
+import type { Farewell, InboundMessage, Link, LinkEnd, OutboundMessage } from "../../rpc/link.ts";
+import { wholeText } from "../../rpc/whole_text.ts";
+import { CLOSE_CODE, CODE_OF_CAUSE, MAX_CONTROL_PAYLOAD_BYTES } from "./websocket_frames.ts";
+
+/** What a message takes besides its content: without it millions of empty ones would count for nothing. */
+const MESSAGE_OVERHEAD_BYTES = 64;
+/** Messages are handed to the runtime until it holds so much. */
+const HIGH_WATER_BYTES = 1024 * 1024;
+/** There is no event for a socket that has room again. First looks cost no time; later ones come ever more rarely. */
+const IMMEDIATE_LOOKS = 50;
+const MAX_LOOK_DELAY_MS = 20;
+/** How long an ended connection may take to deliver what was sent, and then the peer to answer our close frame. */
+const LINGER_MS = 1000;
+/** How long messages that have piled up are handed on before others get a turn. */
+const DELIVERY_MS = 2;
+/** A control frame's payload without the code. */
+const MAX_REASON_BYTES = MAX_CONTROL_PAYLOAD_BYTES - 2;
+
+const CLOSED = "connection is closed";
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+export interface RuntimeSocketOptions {
+  clock: Clock;
+  /** Resolves when everybody else has had a turn. */
+  turn: () => Promise<void>;
+  /** What may have arrived and not be handled yet: by default as much as the longest message. */
+  maxWaitingBytes?: number;
+}
+
+export class RuntimeSocketLink implements Link {
+  readonly #socket: WebSocket;
+  readonly #options: RuntimeSocketOptions;
+  readonly #inbox = new Fifo<InboundMessage>();
+  #waitingBytes = 0;
+  #wake: () => void = () => {};
+  #sending: Promise<unknown> = Promise.resolve();
+  #ended: LinkEnd | null = null;
+  #onEnd: () => void = () => {};
+  /** How the runtime's socket ended. */
+  readonly #closed = Promise.withResolvers<void>();
+  #closedAs: LinkEnd | null = null;
+
+  constructor(socket: WebSocket, options: RuntimeSocketOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    socket.binaryType = "arraybuffer";
+    socket.onmessage = ({ data }) => this.#arrived(data);
+    socket.onerror = (event) => {
+      this.#closedAs ??= { type: "failed", reason: (event as ErrorEvent).message || "the websocket failed" };
+    };
+    // Comes twice where the runtime has given up on a silent peer.
+    socket.onclose = () => {
+      this.#closedAs ??= { type: "peerClosed" };
+      this.#closed.resolve();
+      this.#wake();
+    };
+  }
+
+  async receive(
+    receiver: (message: InboundMessage) => void | Promise<void>,
+    onEnd: () => void = () => {},
+  ): Promise<LinkEnd> {
+    this.#onEnd = onEnd;
+    let begunAtMs = performance.now();
+    while (this.#ended === null) {
+      if (performance.now() - begunAtMs >= DELIVERY_MS) {
+        await this.#options.turn();
+        begunAtMs = performance.now();
+      }
+      const message = this.#inbox.shift();
+      if (message === undefined) {
+        if (this.#isClosed) this.#end(this.#closedAs!);
+        else await new Promise<void>((resolve) => this.#wake = resolve);
+        begunAtMs = performance.now();
+        continue;
+      }
+      this.#waitingBytes -= weightOf(message);
+      const busy = receiver(message);
+      if (busy === undefined) continue;
+      await Promise.race([busy, this.#closed.promise]);
+      begunAtMs = performance.now();
+      // Nobody is there to read what the rest would be answered.
+      if (this.#isClosed) this.#end(this.#closedAs!);
+    }
+    await this.#closed.promise;
+    return this.#ended;
+  }
+
+  send(messages: readonly OutboundMessage[]): Promise<void> {
+    const sent = this.#ended === null ? this.#send(messages) : Promise.reject(new Error(CLOSED));
+    this.#sending = Promise.allSettled([this.#sending, sent]);
+    return sent;
+  }
+
+  /** The runtime sends no ping when it is asked to: a peer that has vanished is found by its own, in two minutes. */
+  probe(): void {}
+
+  close(farewell?: Farewell): void {
+    if (farewell === undefined) this.#endWith({ type: "closedByUs" });
+    else this.#endWith({ type: "closedByUs" }, CODE_OF_CAUSE[farewell.cause], farewell.reason);
+  }
+
+  get #isClosed(): boolean {
+    return this.#socket.readyState === WebSocket.CLOSED;
+  }
+
+  #arrived(data: string | ArrayBuffer): void {
+    if (this.#ended !== null) return;
+    const message = typeof data === "string" ? data : decode(data);
+    this.#waitingBytes += weightOf(message);
+    const { maxWaitingBytes = MAX_MESSAGE_BYTES } = this.#options;
+    if (this.#waitingBytes > maxWaitingBytes + MESSAGE_OVERHEAD_BYTES) {
+      const reason = `input not yet handled exceeds the limit of ${maxWaitingBytes} bytes`;
+      this.#endWith({ type: "violation", reason, closeCode: CLOSE_CODE.tooLarge }, CLOSE_CODE.tooLarge, reason);
+      return;
+    }
+    this.#inbox.push(message);
+    this.#wake();
+  }
+
+  async #send(messages: readonly OutboundMessage[]): Promise<void> {
+    for (const message of messages) {
+      const text = await wholeText(message);
+      if (this.#socket.readyState !== WebSocket.OPEN) throw new Error(CLOSED);
+      this.#socket.send(text);
+      if (this.#socket.bufferedAmount > HIGH_WATER_BYTES) await this.#untilWritten();
+    }
+    await this.#untilWritten();
+  }
+
+  async #untilWritten(): Promise<void> {
+    for (let looks = 1; this.#socket.bufferedAmount > 0; looks++) {
+      if (this.#isClosed) throw new Error(CLOSED);
+      await new Promise<void>((resolve) => {
+        if (looks <= IMMEDIATE_LOOKS) setImmediate(resolve);
+        else setTimeout(resolve, Math.min(looks - IMMEDIATE_LOOKS, MAX_LOOK_DELAY_MS));
+      });
+    }
+  }
+
+  #end(end: LinkEnd): void {
+    if (this.#ended !== null) return;
+    this.#ended = end;
+    this.#inbox.clear();
+    this.#wake();
+    this.#onEnd();
+  }
+
+  /** Ends the conversation: what is being sent may finish, a close frame follows, and the peer has a while to answer it. */
+  async #endWith(end: LinkEnd, code?: number, reason = ""): Promise<void> {
+    if (this.#ended !== null) return;
+    this.#end(end);
+    await Promise.race([this.#sending, this.#after(LINGER_MS)]);
+    if (code === undefined) this.#socket.close();
+    else this.#socket.close(code, shortened(reason));
+    await this.#after(LINGER_MS);
+    this.#closed.resolve();
+  }
+
+  /** Resolves then, or when the socket has closed. */
+  #after(delayMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#options.clock.setTimer(delayMs, resolve);
+      this.#closed.promise.then(() => {
+        cancel();
+        resolve();
+      });
+    });
+  }
+}
+
+function weightOf(message: InboundMessage): number {
+  return (message?.length ?? 0) + MESSAGE_OVERHEAD_BYTES;
+}
+
+/** Null when the bytes are not UTF-8: a parse error. The runtime itself ends connections with such a text frame. */
+function decode(data: ArrayBuffer): InboundMessage {
+  try {
+    return decoder.decode(data);
+  } catch {
+    return null; // The decoder says no more than that.
+  }
+}
+
+/** As much of a reason as a close frame holds, in whole characters. */
+function shortened(reason: string): string {
+  const { read } = encoder.encodeInto(reason, new Uint8Array(MAX_REASON_BYTES));
+  return reason.slice(0, read);
+}

@@ -1,0 +1,421 @@
+/**
+ * One websocket over a byte stream, in either role: what is common to links (`websocket_link.ts`, texts for the RPC layer)
+ * and to sockets of raw messages (`message_socket.ts`, for whoever passes them on or has a framing of their own).
+ *
+ * Promises: messages arrive whole and in order; nothing is read while the receiver is busy; one frame and one message
+ * never exceed their limits in memory; a peer that stays silent is dropped; one that is shown out is told why in a close
+ * frame; `receive` resolves exactly once, after which the stream is closed.
+ *
+ * More than 300 lines: one state machine of RFC 6455.
+ */
+
+import { GatheredBytes } from "../../bytes.ts";
+import type { Clock } from "../../clock.ts";
+import { MAX_FRAME_BYTES, MAX_MESSAGE_BYTES } from "../../protocol/limits.ts";
+import type { Farewell, LinkEnd } from "../../rpc/link.ts";
+import type { ByteStream } from "../byte_stream.ts";
+import { FrameWriter } from "./frame_writer.ts";
+import {
+  CLOSE_CODE,
+  closeViolation,
+  CODE_OF_CAUSE,
+  encodeCloseFrame,
+  encodeFrame,
+  type FrameRules,
+  OPCODE,
+  readFrame,
+  type Role,
+} from "./websocket_frames.ts";
+
+export type { ByteStream };
+
+export interface WebSocketOptions {
+  clock: Clock;
+  /** How often an empty ping goes out. */
+  pingIntervalMs: number;
+  /** Pings in a row without a single byte from the peer after which it counts as dead. */
+  maxSilentPings?: number;
+  /** Which end we are. */
+  role?: Role;
+  maxFrameBytes?: number;
+  maxMessageBytes?: number;
+  /** Bytes that came behind the handshake in the same packet. */
+  initialBytes?: Uint8Array;
+  /**
+   * What the stream hands over at most, where it has read that much whether or not there is room. A busy connection then
+   * has room for it before each read: a stream with too little keeps a copy of the rest.
+   */
+  streamReadBytes?: number;
+  /** Resolves when everybody else has had a turn. What has arrived is handed on for a few milliseconds between two. */
+  turn?: () => Promise<void>;
+}
+
+/** First read buffer of a connection: an idle one costs no more than this. Room for the handshake of any client. */
+const MIN_READ_BYTES = 1024;
+/** The next one: with the first longer message, or several at once, a connection is in use. */
+const USED_READ_BYTES = 8 * 1024;
+/** Read buffer of a busy connection. Larger ones live only as long as the frame that needs them. */
+const BUSY_READ_BYTES = 256 * 1024;
+/** How long messages that have arrived are handed on before others get a turn. */
+const DELIVERY_MS = 2;
+/** The clock is looked at once for so many frames: the usual few cost nothing. */
+const FRAMES_PER_LOOK = 8;
+/**
+ * Three minutes at the default interval, so that a suspended client on a sleeping laptop has a chance and a vanished one
+ * does not stay for ever.
+ */
+const DEFAULT_MAX_SILENT_PINGS = 6;
+/** How long an ended connection may take to deliver what was already sent, so that a last error reaches the peer. */
+const LINGER_MS = 1000;
+/**
+ * A peer that is still sending gets that long as often as this: many read only when they have sent all, and a connection
+ * that is closed with unread bytes is reset, which may cost the peer what it has not read yet.
+ */
+const MAX_LINGERS = 10;
+/** What is read of such a peer and thrown away: four of the largest messages. */
+const MAX_DISCARDED_BYTES = 4 * MAX_MESSAGE_BYTES;
+
+const EMPTY = new Uint8Array(0);
+
+export abstract class WebSocketEndpoint<Message> {
+  readonly #stream: ByteStream;
+  protected readonly writer: FrameWriter;
+  readonly #options: WebSocketOptions;
+  readonly #rules: FrameRules;
+  readonly #maxMessageBytes: number;
+  readonly #busyReadBytes: number;
+  readonly #maxSilentPings: number;
+
+  #buffer: Uint8Array<ArrayBuffer>;
+  #start = 0;
+  #end = 0;
+  /** The fragments of the message that is being joined. */
+  readonly #fragments = new GatheredBytes();
+  #fragmentOpcode: number | null = null;
+
+  #ended: LinkEnd | null = null;
+  /** The peer broke the rules: earlier requests are being answered, then the connection ends. */
+  #violating: Promise<void> | null = null;
+  #onEnd: () => void = () => {};
+  #onPeerClosing: () => void | Promise<void> = () => {};
+  #isStreamClosed = false;
+  #isReceiverBusy = false;
+  #interrupt: () => void = () => {};
+  #silentPings = 0;
+  #receivedBytes = 0;
+  #receivedAtMs: number;
+  #isProbing = false;
+  #cancelPing: () => void = () => {};
+  #cancelProbe: () => void = () => {};
+  #cancelLinger: () => void = () => {};
+
+  constructor(stream: ByteStream, options: WebSocketOptions) {
+    this.#stream = stream;
+    const { role = "server", maxFrameBytes = MAX_FRAME_BYTES, maxMessageBytes = MAX_MESSAGE_BYTES } = options;
+    this.#rules = { role, maxFrameBytes };
+    this.#maxMessageBytes = maxMessageBytes;
+    this.#busyReadBytes = Math.max(BUSY_READ_BYTES, 2 * (options.streamReadBytes ?? 0));
+    this.#maxSilentPings = options.maxSilentPings ?? DEFAULT_MAX_SILENT_PINGS;
+    this.writer = new FrameWriter(stream, role, (error) => this.#abort({ type: "failed", reason: String(error) }));
+    this.#options = options;
+    const initial = options.initialBytes ?? EMPTY;
+    this.#buffer = new Uint8Array(Math.max(MIN_READ_BYTES, initial.length));
+    this.#buffer.set(initial);
+    this.#end = initial.length;
+    this.#receivedAtMs = options.clock.now();
+    this.#schedulePing();
+  }
+
+  /** How long nothing has come from the peer. */
+  get silentMs(): number {
+    return this.#options.clock.now() - this.#receivedAtMs;
+  }
+
+  /** Bytes the kernel has taken for the peer: shows whether it still takes any. */
+  get writtenBytes(): number {
+    return this.writer.writtenBytes;
+  }
+
+  get isEnded(): boolean {
+    return this.#ended !== null;
+  }
+
+  async receive(
+    receiver: (message: Message) => void | Promise<void>,
+    onEnd: () => void = () => {},
+    onPeerClosing: () => void | Promise<void> = () => {},
+  ): Promise<LinkEnd> {
+    this.#onEnd = onEnd;
+    this.#onPeerClosing = onPeerClosing;
+    try {
+      while (this.#ended === null) {
+        const busy = this.#deliverBuffered(receiver);
+        if (busy !== undefined) {
+          await this.#waitFor(busy);
+        } else if (!await this.#fill()) this.#endWith({ type: "peerClosed" });
+      }
+      await this.#discardUntilClosed();
+    } catch (error) {
+      this.#endWith({ type: "failed", reason: error instanceof Error ? error.message : String(error) });
+    } finally {
+      this.#closeStream();
+    }
+    return this.#ended!;
+  }
+
+  /** What a message is to the receiver; undefined after a violation. The payload is lent. */
+  protected abstract decode(opcode: number, payload: Uint8Array<ArrayBuffer>): Message | undefined;
+
+  probe(withinMs: number): void {
+    if (this.#ended !== null || this.#isProbing) return;
+    this.#isProbing = true;
+    const { clock } = this.#options;
+    const receivedBefore = this.#receivedBytes;
+    this.writer.ping();
+    this.#cancelProbe = clock.setTimer(withinMs / 2, () => {
+      // Behind a long message no ping gets through. By now nothing of it leaves any more for a peer that is gone.
+      const isSending = this.writer.isWriting;
+      const writtenBefore = this.writer.writtenBytes;
+      this.writer.ping();
+      this.#cancelProbe = clock.setTimer(withinMs / 2, () => {
+        this.#isProbing = false;
+        const takesMore = isSending && this.writer.writtenBytes > writtenBefore;
+        if (takesMore || this.#receivedBytes > receivedBefore) return;
+        // While the receiver is busy nothing is read: then only what does not arrive tells that nobody is there. What was
+        // written first arrives first, so as long as all of it is missing the ping is, too.
+        const missing = this.#stream.unacknowledgedBytes?.() ?? 0;
+        const isStuck = isSending || (missing > 0 && missing >= this.writer.writtenBytes - writtenBefore);
+        if (isStuck || !this.#isReceiverBusy) this.#abort({ type: "silent", silentMs: withinMs });
+      });
+    });
+  }
+
+  confirmArrival(): void {
+    if (this.#ended === null) this.#stream.confirmArrival?.();
+  }
+
+  close(farewell?: Farewell): void {
+    const frame = farewell === undefined
+      ? null
+      : encodeCloseFrame(CODE_OF_CAUSE[farewell.cause], farewell.reason, this.#rules.role);
+    this.#endWith({ type: "closedByUs" }, frame);
+  }
+
+  // ------------------------------------------------------------ reading
+
+  /** Waits for the receiver, but not beyond the connection's end. Nothing is read meanwhile. */
+  async #waitFor(busy: Promise<void>): Promise<void> {
+    this.#isReceiverBusy = true;
+    await new Promise<void>((resolve, reject) => {
+      this.#interrupt = resolve;
+      busy.then(resolve, reject);
+    });
+    this.#isReceiverBusy = false;
+  }
+
+  /** Hands on the complete messages that are buffered; stops at the first one the receiver is busy with, or for a turn. */
+  #deliverBuffered(receiver: (message: Message) => void | Promise<void>): Promise<void> | undefined {
+    const { turn } = this.#options;
+    let begunAtMs = 0;
+    for (let frames = 1; this.#ended === null; frames++) {
+      if (turn !== undefined && frames % FRAMES_PER_LOOK === 0) {
+        const nowMs = performance.now();
+        if (begunAtMs === 0) begunAtMs = nowMs;
+        else if (nowMs - begunAtMs >= DELIVERY_MS) return turn();
+      }
+      const frame = readFrame(this.#buffer, this.#start, this.#end, this.#rules);
+      if (frame.type === "violation") {
+        this.violate(frame.reason, frame.closeCode);
+        return this.#violating ?? undefined;
+      }
+      if (frame.type === "incomplete") {
+        this.#makeRoom(frame.totalBytes);
+        return undefined;
+      }
+      this.#start = frame.end;
+      const payload = this.#buffer.subarray(frame.payloadStart, frame.end);
+      if (frame.opcode >= OPCODE.close) {
+        const busy = this.#control(frame.opcode, payload);
+        if (busy !== undefined) return busy;
+      } else {
+        const message = this.#join(frame.opcode, payload, frame.isFinal);
+        if (this.#violating !== null) return this.#violating;
+        if (message === undefined) continue;
+        const busy = receiver(message);
+        if (busy !== undefined) return busy;
+      }
+    }
+    return undefined;
+  }
+
+  /** The message this frame completes, or undefined. */
+  #join(opcode: number, payload: Uint8Array<ArrayBuffer>, isFinal: boolean): Message | undefined {
+    if (opcode !== OPCODE.continuation) {
+      if (this.#fragmentOpcode !== null) return this.violate("new message inside a fragmented one");
+      if (isFinal) return this.decode(opcode, payload);
+      this.#fragmentOpcode = opcode;
+    } else if (this.#fragmentOpcode === null) return this.violate("continuation without a message");
+
+    if (this.#fragments.length + payload.length > this.#maxMessageBytes) {
+      return this.violate(`message exceeds the limit of ${this.#maxMessageBytes} bytes`, CLOSE_CODE.tooLarge);
+    }
+    this.#fragments.add(payload);
+    if (!isFinal) return undefined;
+
+    const messageOpcode = this.#fragmentOpcode!;
+    this.#fragmentOpcode = null;
+    return this.decode(messageOpcode, this.#fragments.take());
+  }
+
+  /** A promise: nothing more is to be read before it resolves. */
+  #control(opcode: number, payload: Uint8Array<ArrayBuffer>): Promise<void> | undefined {
+    if (opcode === OPCODE.ping) this.writer.pong(payload);
+    else if (opcode === OPCODE.close) return this.#peerCloses(payload);
+    return undefined;
+  }
+
+  /** What was asked before is answered; then the frame is echoed, so that a client closing by the book sees a clean end. */
+  #peerCloses(payload: Uint8Array<ArrayBuffer>): Promise<void> | undefined {
+    const violation = closeViolation(payload);
+    if (violation !== null) {
+      this.violate(violation.reason, violation.closeCode);
+      return this.#violating ?? undefined;
+    }
+    const echo = encodeFrame(OPCODE.close, payload.subarray(0, 2), this.#rules.role);
+    const answering = this.#onPeerClosing();
+    if (answering !== undefined) return answering.then(() => this.#endWith({ type: "peerClosed" }, echo));
+    this.#endWith({ type: "peerClosed" }, echo);
+    return undefined;
+  }
+
+  async #fill(): Promise<boolean> {
+    const read = await this.#stream.read(this.#buffer.subarray(this.#end));
+    if (read === null) return false;
+    this.#end += read;
+    this.#receivedBytes += read;
+    this.#receivedAtMs = this.#options.clock.now();
+    this.#silentPings = 0;
+    return true;
+  }
+
+  /** Makes the buffer fit for a frame of this many bytes in all, moving what has arrived to its front. */
+  #makeRoom(frameBytes: number): void {
+    const pending = this.#end - this.#start;
+    const wasFull = this.#end === this.#buffer.length;
+    const busyBytes = this.#busyReadBytes;
+    let capacity = this.#buffer.length;
+    if (frameBytes > capacity) capacity = Math.max(frameBytes, USED_READ_BYTES);
+    else if (wasFull && capacity < USED_READ_BYTES) capacity = USED_READ_BYTES;
+    else if (wasFull && capacity < busyBytes) capacity = Math.min(capacity * 4, busyBytes);
+    else if (capacity > busyBytes && frameBytes <= busyBytes) capacity = busyBytes;
+
+    if (capacity !== this.#buffer.length) {
+      const grown = new Uint8Array(capacity);
+      grown.set(this.#buffer.subarray(this.#start, this.#end));
+      this.#buffer = grown;
+    } else if (pending === 0 || this.#buffer.length - this.#start < frameBytes || this.#isShortOfRoom()) {
+      if (this.#start > 0) this.#buffer.copyWithin(0, this.#start, this.#end);
+    } else return;
+    this.#start = 0;
+    this.#end = pending;
+  }
+
+  /** Full, or without room for what the stream may hand over. */
+  #isShortOfRoom(): boolean {
+    return this.#buffer.length - this.#end < (this.#options.streamReadBytes ?? 1);
+  }
+
+  /**
+   * Keeps reading an ended connection until the peer has closed too, so that closing does not discard our last words.
+   * `#linger` bounds how long that may take; this method bounds how much is read.
+   */
+  async #discardUntilClosed(): Promise<void> {
+    const limit = this.#receivedBytes + MAX_DISCARDED_BYTES;
+    // Nothing is kept of what was being received.
+    let scratch = this.#buffer = new Uint8Array(MIN_READ_BYTES);
+    while (!this.#isStreamClosed && this.#receivedBytes < limit) {
+      const read = await this.#stream.read(scratch);
+      if (read === null) return;
+      this.#receivedBytes += read;
+      if (read === scratch.length && read < BUSY_READ_BYTES) scratch = new Uint8Array(BUSY_READ_BYTES);
+    }
+  }
+
+  // ------------------------------------------------------------ ending
+
+  #schedulePing(): void {
+    this.#cancelPing = this.#options.clock.setTimer(this.#options.pingIntervalMs, () => {
+      if (!this.#isReceiverBusy && this.#silentPings >= this.#maxSilentPings) {
+        this.#abort({ type: "silent", silentMs: this.#silentPings * this.#options.pingIntervalMs });
+        return;
+      }
+      this.#silentPings++;
+      this.writer.ping();
+      this.#schedulePing();
+    });
+  }
+
+  /** Ends the connection because of what the peer sent. What it asked before is answered first, as before its own close. */
+  protected violate(reason: string, closeCode: number = CLOSE_CODE.protocolError): undefined {
+    const end = () =>
+      this.#endWith({ type: "violation", reason, closeCode }, encodeCloseFrame(closeCode, reason, this.#rules.role));
+    this.#fragments.clear();
+    const answering = this.#onPeerClosing();
+    if (answering === undefined) end();
+    else this.#violating = answering.then(end);
+    return undefined;
+  }
+
+  /** Ends the conversation: what is being sent may finish, a close frame follows, then our side of the stream closes. */
+  #endWith(end: LinkEnd, closeFrame: Uint8Array<ArrayBuffer> | null = null): void {
+    if (this.#ended !== null) return;
+    this.#ended = end;
+    this.#cancelPing();
+    this.#cancelProbe();
+    this.#fragments.clear();
+    if (this.#isStreamClosed) return;
+    this.#linger(MAX_LINGERS);
+    this.writer.finish(closeFrame).catch(() => {
+      // Already closed by the peer: there is nobody left to tell.
+    });
+    this.#onEnd();
+  }
+
+  /** Gives a peer a while to close, and one that still sends, or is bound to, a few such whiles. */
+  #linger(timesLeft: number): void {
+    const receivedBefore = this.#receivedBytes;
+    this.#cancelLinger = this.#options.clock.setTimer(LINGER_MS, () => {
+      const isSending = this.#receivedBytes > receivedBefore || this.#isMessageTooLarge;
+      if (timesLeft > 1 && isSending) this.#linger(timesLeft - 1);
+      else this.#closeStream();
+    });
+  }
+
+  /** Most of it is still to come. */
+  get #isMessageTooLarge(): boolean {
+    return this.#ended?.type === "violation" && this.#ended.closeCode === CLOSE_CODE.tooLarge;
+  }
+
+  /** Ends the connection at once: the peer is not there to read what is left. */
+  #abort(end: LinkEnd): void {
+    if (this.#ended === null) this.#ended = end;
+    this.#cancelPing();
+    this.#cancelProbe();
+    this.#closeStream();
+  }
+
+  #closeStream(): void {
+    if (this.#isStreamClosed) return;
+    this.#isStreamClosed = true;
+    this.#cancelPing();
+    this.#cancelProbe();
+    this.#cancelLinger();
+    this.writer.close();
+    this.#interrupt();
+    try {
+      this.#stream.close();
+    } catch {
+      // Closed already by the failure that brought us here.
+    }
+  }
+}
