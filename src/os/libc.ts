@@ -122,42 +122,68 @@ function loadTable<const Symbols extends Deno.ForeignLibraryInterface>(
   found: (symbols: Deno.DynamicLibrary<Symbols>["symbols"]) => void,
 ): void {
   if (compiles) return found(loadFromLibc(symbols));
-  compilations.push(() => found(loadFromLibc(symbols)));
-  found(loadPlain(symbols));
+  const table = new TwofoldTable(symbols);
+  compilations.push(() => table.compile());
+  found(table.calls as Deno.DynamicLibrary<Symbols>["symbols"]);
 }
 
+type AnyCall = (...args: unknown[]) => unknown;
+type AnyCalls = Record<string, AnyCall>;
+
 /**
- * The runtime does not compile a function that takes a structure by value. So a structure of one byte is declared after
- * the real arguments. C functions do not see arguments they do not know of: on x86-64 and arm64 the caller alone puts
- * them in place and removes them.
+ * The runtime compiles no function that takes a structure by value. So one is declared behind the real arguments, of one
+ * byte. C functions do not see arguments they do not know of: the caller alone puts them in place and removes them, on
+ * x86-64 and arm64 alike.
  */
 const UNSEEN = { struct: ["u8"] } as const;
 const UNSEEN_VALUE = new Uint8Array(new ArrayBuffer(1));
 
-function loadPlain<const Symbols extends Deno.ForeignLibraryInterface>(
-  symbols: Symbols,
-): Deno.DynamicLibrary<Symbols>["symbols"] {
-  const entries = Object.entries(symbols);
-  // What runs on another thread is not compiled anyway.
-  const isPlain = (symbol: Deno.ForeignLibraryInterface[string]) =>
-    "parameters" in symbol && symbol.nonblocking !== true;
-  const declared = entries.map(([name, symbol]) => [name, isPlain(symbol) ? withUnseen(symbol) : symbol]);
-  const calls: Record<string, unknown> = loadFromLibc(Object.fromEntries(declared));
-  const usable = entries.map(([name, symbol]) => {
-    const call = calls[name];
-    return [name, isPlain(symbol) && typeof call === "function" ? withoutUnseen(call as AnyCall) : call];
-  });
-  return Object.fromEntries(usable) as Deno.DynamicLibrary<Symbols>["symbols"];
+/**
+ * Functions that are called as they are at first, and compiled from some moment on.
+ *
+ * The engine remembers at each call which function it goes to, and a call that has gone to two is never optimised into
+ * a direct one: an echo took a third more time, for good, where the first client came early. So `calls` are always the
+ * same functions, and in each of them one call goes to what is not compiled, and another to what is. For that every one
+ * needs code of its own, which is why it is written here.
+ */
+class TwofoldTable {
+  readonly calls: Record<string, unknown>;
+  readonly #symbols: Deno.ForeignLibraryInterface;
+  readonly #state: { readonly plain: AnyCalls; compiled: AnyCalls | null };
+
+  constructor(symbols: Deno.ForeignLibraryInterface) {
+    this.#symbols = Object.fromEntries(Object.entries(symbols).filter(([, symbol]) => isCompiled(symbol)));
+    const declared = Object.entries(symbols).map(([name, symbol]) => [name, withUnseen(symbol)]);
+    const plain: Record<string, unknown> = loadFromLibc(Object.fromEntries(declared));
+    this.#state = { plain: plain as AnyCalls, compiled: null };
+    // One that this system does not have is null.
+    const own = Object.entries(this.#symbols).filter(([name]) => typeof plain[name] === "function");
+    const texts = own.map(([name, symbol]) => callText(name, (symbol as Deno.ForeignFunction).parameters.length));
+    const write = new Function("state", "unseen", `return {${texts.join(",")}}`);
+    this.calls = { ...plain, ...write(this.#state, UNSEEN_VALUE) };
+  }
+
+  compile(): void {
+    this.#state.compiled = loadFromLibc(this.#symbols) as unknown as AnyCalls;
+  }
 }
 
-type AnyCall = (...args: unknown[]) => unknown;
+/** What runs on another thread never is. */
+function isCompiled(symbol: Deno.ForeignLibraryInterface[string]): boolean {
+  return "parameters" in symbol && symbol.nonblocking !== true;
+}
 
 function withUnseen(symbol: Deno.ForeignLibraryInterface[string]): Deno.ForeignLibraryInterface[string] {
-  return "parameters" in symbol ? { ...symbol, parameters: [...symbol.parameters, UNSEEN] } : symbol;
+  if (!isCompiled(symbol)) return symbol;
+  const { parameters } = symbol as Deno.ForeignFunction;
+  return { ...symbol, parameters: [...parameters, UNSEEN] } as Deno.ForeignFunction;
 }
 
-function withoutUnseen(call: AnyCall): AnyCall {
-  return (...args) => call(...args, UNSEEN_VALUE);
+/** The name is one of our tables'. */
+function callText(name: string, parameterCount: number): string {
+  const names = Array.from({ length: parameterCount }, (_, index) => `a${index}`);
+  const [given, withUnseen] = [names.join(), [...names, "unseen"].join()];
+  return `${name}:(${given})=>state.compiled===null?state.plain.${name}(${withUnseen}):state.compiled.${name}(${given})`;
 }
 
 /** Loads functions now, compiled. Throws where the C library cannot be loaded. */
