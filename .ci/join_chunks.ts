@@ -84,12 +84,15 @@ const copies = [
 ];
 for (const file of first) write(file, naming(texts.get(file)!, new Map(copies)));
 
-// With their own of what they share with quick modes: help, for one, which they may print too.
+// With their own of what they share with quick modes, but not of these modes themselves, which completions, for one,
+// reads the flags of: the whole program is read at every start, 0.6 ms for each megabyte.
 const heavy = modes.filter((file) => !light.includes(file) && !client.includes(file));
-for (const file of laterFiles(reachable(heavy)).union(new Set(heavy))) {
+const beginnings = laterFiles(reachable(heavy)).union(new Set(heavy));
+for (const file of reachable(heavy).difference(first)) {
+  const text = naming(texts.get(file)!, new Map(copies));
   // A file that the server needs cannot wait for it.
   const isNeeded = needed(server).has(file);
-  write(file, importing(texts.get(file)!, isNeeded ? firstFiles : [...firstFiles, server]));
+  write(file, beginnings.has(file) ? importing(text, isNeeded ? firstFiles : [...firstFiles, server]) : text);
 }
 
 /**
