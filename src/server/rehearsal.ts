@@ -36,6 +36,9 @@ const SCRIPT: readonly { readonly method: string; readonly params?: Record<strin
   { method: "fs/getMetadata", params: { path: "file:///" } },
   { method: "fs/readFile", params: { path: SMALL_FILE } },
   { method: "process/list", params: {} },
+  // Of a process that is not there.
+  { method: "process/write", params: { processId: "none", chunk: "" } },
+  { method: "process/terminate", params: { processId: "none" } },
 ];
 
 /** Resolves with the answers when all have been given. */

@@ -42,7 +42,7 @@ Deno.test("rehearse() asks what clients ask first, is answered, and ends its ses
   const answers = await rehearse({ clock: systemClock, methods, environmentInfo: info, createResources });
   assert.deepEqual(
     answers.map((text) => Object.keys(JSON.parse(text)).sort().join()),
-    Array.from({ length: 6 }, () => "id,result"),
+    Array.from({ length: 8 }, () => "id,result"),
     answers.join("\n"),
   );
   assert.deepEqual(ended, ["sessionExpired"]);
