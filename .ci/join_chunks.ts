@@ -78,18 +78,18 @@ const commonToClient = new Set(
     neededByClient.filter((files) => files.has(file)).length > client.length / 2
   ),
 );
-const copies = [
+const copies = new Map([
   ...writeCopies("light_", light, new Set()),
   ...writeCopies("client_", client, commonToClient.difference(first)),
-];
-for (const file of first) write(file, naming(texts.get(file)!, new Map(copies)));
+]);
+for (const file of first) write(file, naming(texts.get(file)!, copies));
 
 // With their own of what they share with quick modes, but not of these modes themselves, which completions, for one,
 // reads the flags of: the whole program is read at every start, 0.6 ms for each megabyte.
 const heavy = modes.filter((file) => !light.includes(file) && !client.includes(file));
 const beginnings = laterFiles(reachable(heavy)).union(new Set(heavy));
 for (const file of reachable(heavy).difference(first)) {
-  const text = naming(texts.get(file)!, new Map(copies));
+  const text = naming(texts.get(file)!, copies);
   // A file that the server needs cannot wait for it.
   const isNeeded = needed(server).has(file);
   write(file, beginnings.has(file) ? importing(text, isNeeded ? firstFiles : [...firstFiles, server]) : text);

@@ -83,13 +83,12 @@ export type Libc = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
 let loaded: Libc | undefined;
 
 let compiles = true;
-/** One for each table that was loaded without being compiled: it loads the table again. */
-const compilations: (() => void)[] = [];
+/** Those that were loaded without being compiled. */
+const twofoldTables: TwofoldTable[] = [];
 
 /** The functions above; loads them on the first call. */
 export function libc(): Libc {
-  if (loaded === undefined) loadTable(SYMBOLS, (symbols) => loaded = symbols);
-  return loaded!;
+  return loaded ??= loadTable(SYMBOLS);
 }
 
 /** Further functions, for a module with a table of its own: loaded by the first call of what is returned. */
@@ -100,9 +99,9 @@ export function libcFunctions<const Symbols extends Deno.ForeignLibraryInterface
   return () => {
     if (loaded === undefined) {
       libc(); // Reading errno after a call must not have to load anything in between.
-      loadTable(symbols, (found) => loaded = found);
+      loaded = loadTable(symbols);
     }
-    return loaded!;
+    return loaded;
   };
 }
 
@@ -114,17 +113,16 @@ export function postponeCompiling(): void {
 /** Compiles what was loaded since `postponeCompiling`: some milliseconds. */
 export function compileLibc(): void {
   compiles = true;
-  for (const compile of compilations.splice(0)) compile();
+  for (const table of twofoldTables.splice(0)) table.compile();
 }
 
 function loadTable<const Symbols extends Deno.ForeignLibraryInterface>(
   symbols: Symbols,
-  found: (symbols: Deno.DynamicLibrary<Symbols>["symbols"]) => void,
-): void {
-  if (compiles) return found(loadFromLibc(symbols));
+): Deno.DynamicLibrary<Symbols>["symbols"] {
+  if (compiles) return loadFromLibc(symbols);
   const table = new TwofoldTable(symbols);
-  compilations.push(() => table.compile());
-  found(table.calls as Deno.DynamicLibrary<Symbols>["symbols"]);
+  twofoldTables.push(table);
+  return table.calls as Deno.DynamicLibrary<Symbols>["symbols"];
 }
 
 type AnyCall = (...args: unknown[]) => unknown;
@@ -182,8 +180,8 @@ function withUnseen(symbol: Deno.ForeignLibraryInterface[string]): Deno.ForeignL
 /** The name is one of our tables'. */
 function callText(name: string, parameterCount: number): string {
   const names = Array.from({ length: parameterCount }, (_, index) => `a${index}`);
-  const [given, withUnseen] = [names.join(), [...names, "unseen"].join()];
-  return `${name}:(${given})=>state.compiled===null?state.plain.${name}(${withUnseen}):state.compiled.${name}(${given})`;
+  const [given, passedOn] = [names.join(), [...names, "unseen"].join()];
+  return `${name}:(${given})=>state.compiled===null?state.plain.${name}(${passedOn}):state.compiled.${name}(${given})`;
 }
 
 /** Loads functions now, compiled. Throws where the C library cannot be loaded. */

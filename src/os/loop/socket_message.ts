@@ -14,18 +14,17 @@ const messageFunctions = libcFunctions({
 
 const AF_UNIX = 1;
 const SOCK_STREAM = 1;
+const SOCK_DGRAM = 2;
 const SOL_SOCKET = 1;
 const SCM_RIGHTS = 1;
 const MSG_DONTWAIT = 0x40;
 const MSG_NOSIGNAL = 0x4000;
 const MSG_CMSG_CLOEXEC = 0x40000000;
 
-// `struct msghdr` with the one `struct iovec` it points to, and a `struct cmsghdr` with room for one descriptor.
+// `struct msghdr` with the one `struct iovec` it points to, and a `struct cmsghdr` with descriptors behind it.
 const HEADER_BYTES = 56;
 const VECTOR_BYTES = 16;
 const DESCRIPTOR_OFFSET = 16;
-/** To the byte: the kernel fills what alignment would add with a second descriptor, which nobody would close. */
-const CONTROL_BYTES = DESCRIPTOR_OFFSET + 4;
 const VECTOR_AT = HEADER_BYTES;
 const CONTROL_AT = VECTOR_AT + VECTOR_BYTES;
 
@@ -36,9 +35,13 @@ export interface SocketPair {
 
 /** Two close-on-exec stream sockets that are connected to each other, owned by the caller. */
 export function openSocketPair(): SocketPair {
+  return openPair(SOCK_STREAM);
+}
+
+function openPair(type: number): SocketPair {
   const ends = allocate(8);
   // The flag has the same number for sockets as for files.
-  if (messageFunctions().socketpair(AF_UNIX, SOCK_STREAM | O_CLOEXEC, 0, ends) !== 0) throw failure(lastErrno());
+  if (messageFunctions().socketpair(AF_UNIX, type | O_CLOEXEC, 0, ends) !== 0) throw failure(lastErrno());
   const view = new DataView(ends.buffer);
   return { ours: view.getInt32(0, true), theirs: view.getInt32(4, true) };
 }
@@ -52,19 +55,8 @@ export interface ReceivedMessage {
 
 /** Takes what is there, without waiting. */
 export function receiveMessage(socket: number, into: CBuffer): ReceivedMessage {
-  const header = allocate(HEADER_BYTES + VECTOR_BYTES + CONTROL_BYTES);
-  const view = new DataView(header.buffer);
-  const address = addressOf(header);
-  view.setBigUint64(16, address + BigInt(VECTOR_AT), true);
-  view.setBigUint64(24, 1n, true);
-  view.setBigUint64(32, address + BigInt(CONTROL_AT), true);
-  view.setBigUint64(40, BigInt(CONTROL_BYTES), true);
-  view.setBigUint64(VECTOR_AT, addressOf(into), true);
-  view.setBigUint64(VECTOR_AT + 8, BigInt(into.length), true);
-  const count = messageFunctions().recvmsg(socket, header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  const hasDescriptor = count >= 0 && view.getBigUint64(40, true) >= DESCRIPTOR_OFFSET + 4 &&
-    view.getInt32(CONTROL_AT + 8, true) === SOL_SOCKET && view.getInt32(CONTROL_AT + 12, true) === SCM_RIGHTS;
-  return { count, descriptor: hasDescriptor ? view.getInt32(CONTROL_AT + DESCRIPTOR_OFFSET, true) : null };
+  const { count, descriptors } = receiveDescriptors(socket, into, 1);
+  return { count, descriptor: descriptors[0] ?? null };
 }
 
 const oneByte = allocate(1);
@@ -84,27 +76,25 @@ const sendingFunctions = libcFunctions({
 /** Descriptors of one message: the protocol of the wrapper allows no more. The kernel drops the rest. */
 const MAX_MESSAGE_DESCRIPTORS = 16;
 
-const MANY_CONTROL_BYTES = DESCRIPTOR_OFFSET + MAX_MESSAGE_DESCRIPTORS * 4;
-const SOCK_DGRAM = 2;
-
 /** Like `openSocketPair`, but each message arrives by itself. */
 export function openDatagramPair(): SocketPair {
-  const ends = allocate(8);
-  if (messageFunctions().socketpair(AF_UNIX, SOCK_DGRAM | O_CLOEXEC, 0, ends) !== 0) throw failure(lastErrno());
-  const view = new DataView(ends.buffer);
-  return { ours: view.getInt32(0, true), theirs: view.getInt32(4, true) };
+  return openPair(SOCK_DGRAM);
 }
 
 /** Takes what is there, without waiting. `count` as in `receiveMessage`. */
 export function receiveDescriptors(
   socket: number,
   into: CBuffer,
+  maxDescriptors = MAX_MESSAGE_DESCRIPTORS,
 ): { readonly count: number; readonly descriptors: readonly number[] } {
-  const { header, view } = messageHeader(into, MANY_CONTROL_BYTES);
+  // To the byte: the kernel fills what alignment would add with one more descriptor, which nobody would close.
+  const { header, view } = messageHeader(into, DESCRIPTOR_OFFSET + maxDescriptors * 4);
   const count = messageFunctions().recvmsg(socket, header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   const descriptors: number[] = [];
   const controlLength = Number(view.getBigUint64(40, true));
-  if (count >= 0 && controlLength >= DESCRIPTOR_OFFSET && view.getInt32(CONTROL_AT + 12, true) === SCM_RIGHTS) {
+  const bringsDescriptors = count >= 0 && controlLength >= DESCRIPTOR_OFFSET &&
+    view.getInt32(CONTROL_AT + 8, true) === SOL_SOCKET && view.getInt32(CONTROL_AT + 12, true) === SCM_RIGHTS;
+  if (bringsDescriptors) {
     const length = Number(view.getBigUint64(CONTROL_AT, true));
     for (let at = DESCRIPTOR_OFFSET; at + 4 <= length; at += 4) {
       descriptors.push(view.getInt32(CONTROL_AT + at, true));
