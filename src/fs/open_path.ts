@@ -20,7 +20,7 @@ import {
   readLinkAt,
 } from "../os/files/file_calls.ts";
 import { statFd } from "../os/files/file_stat.ts";
-import { ownUid } from "../os/own_uid.ts";
+import { ownUid } from "../os/own_ids.ts";
 import { componentsOf, lastByteName, parentBytePath, ROOT } from "./byte_path.ts";
 import { crossesALink, must, OsError } from "./map_error.ts";
 

@@ -36,6 +36,8 @@ export interface ConfineOptions {
   readonly reportsDenials?: boolean;
   /** Whether the one who starts the plan decides every execution of a program. */
   readonly asksBeforeExec?: boolean;
+  /** Processes and threads inside at a time, where the sandbox can count them. */
+  readonly maxProcesses?: number | undefined;
 }
 
 /**
@@ -49,7 +51,7 @@ export function prepareLaunch(
   policy: Policy,
   options: ConfineOptions,
 ): PreparedLaunch | null {
-  const { enforcement, architecture, isRoot, reportsDenials = false, asksBeforeExec = false } = options;
+  const { enforcement, architecture, isRoot, reportsDenials = false, asksBeforeExec = false, maxProcesses } = options;
   const { network, files } = policy;
   const withoutTraces = (plan: LaunchPlan): PreparedLaunch => ({ plan, policy, release: () => {} });
   switch (enforcement.type) {
@@ -69,7 +71,7 @@ export function prepareLaunch(
     case "bubblewrap": {
       const { kernelMounts, placeholders, leftovers } = options;
       const { tool } = enforcement;
-      const planOptions = { tool, architecture, isRoot, reportsDenials, asksBeforeExec, kernelMounts };
+      const planOptions = { tool, architecture, isRoot, reportsDenials, asksBeforeExec, maxProcesses, kernelMounts };
       if (files === "unrestricted") return withoutTraces(planBubblewrap(command, policy, planOptions));
       const lease = holdPlaceholders(files.missing, placeholders, leftovers);
       try {

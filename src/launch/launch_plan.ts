@@ -72,6 +72,12 @@ export type PlannedDescriptor =
   | { readonly fd: number; readonly type: "info" }
   /** Empty when the child starts; the command is written to it later. Read-only in the child. */
   | { readonly fd: number; readonly type: "command" }
+  /**
+   * A copy in memory of the program at this path, to be executed. What runs inside finds the file of the sandbox's first
+   * process in `/proc`, on the mount from which it was started: a writable one of the host's, where user 0 could change
+   * the mode of the program itself.
+   */
+  | { readonly fd: number; readonly type: "program"; readonly path: string }
   /** A copy of one that is open already, and stays open. */
   | { readonly fd: number; readonly type: "given"; readonly descriptor: number }
   | { readonly fd: number; readonly type: "landlock"; readonly ruleset: LandlockRuleset };

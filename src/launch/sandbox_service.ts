@@ -9,15 +9,16 @@
  */
 
 import { internalError, invalidRequest } from "../errors.ts";
-import type { Logger } from "../log.ts";
+import { errorFields, type Logger } from "../log.ts";
 import { byteStringOf, fromByteString } from "../os/files/byte_string.ts";
-import { OwnMountTable } from "../os/files/mount_table.ts";
+import { type MountEntry, OwnMountTable } from "../os/files/mount_table.ts";
 import { findProgram } from "../os/children/find_program.ts";
-import { ownUid } from "../os/own_uid.ts";
+import { ownGid, ownUid } from "../os/own_ids.ts";
 import { type Program, refuseNul } from "../os/children/program.ts";
 import type { NativePath } from "../path_uri.ts";
 import type { Sandbox } from "../protocol/sandbox.ts";
 import { planBubblewrap } from "./backends/bubblewrap.ts";
+import { planOwnNamespaces } from "./backends/own_namespaces.ts";
 import { createProbe, type HostProbeOptions } from "./backends/host_probe.ts";
 import { type Enforcement, prepareLaunch, visibleCommand, type WantedCommand } from "./confine.ts";
 import { type IsDenied, watchDenials } from "./policy/watch_denials.ts";
@@ -26,7 +27,7 @@ import { scanGlobs } from "./policy/glob_scan.ts";
 import type { HostTree } from "./policy/host_tree.ts";
 import { planStub } from "./backends/landlock.ts";
 import { HostKernelMounts, NO_KERNEL_MOUNTS } from "./kernel_mounts.ts";
-import type { ConfinedCommand, InheritedDescriptor, PreparedLaunch } from "./launch_plan.ts";
+import type { ConfinedCommand, InheritedDescriptor, LaunchPlan, PreparedLaunch } from "./launch_plan.ts";
 import { OsHostTree } from "./policy/os_host_tree.ts";
 import {
   accessTo,
@@ -65,6 +66,11 @@ export interface CommandRequest extends Program {
    * even where nothing is confined.
    */
   readonly asksBeforeExec?: boolean;
+  /**
+   * Processes and threads inside at a time, where the sandbox can count them: with Linux 5.14, a sandbox that has
+   * namespaces, and a server that is not root.
+   */
+  readonly maxProcesses?: number | undefined;
   readonly inherited?: InheritedDescriptor;
 }
 
@@ -85,6 +91,20 @@ const MAX_ATTEMPTS = 5;
 
 /** More policies than one client alternates between. */
 const MAX_REMEMBERED_POLICIES = 64;
+
+/** A sandbox without a command, and all that it depends on. */
+interface SandboxForLater {
+  /** The sandbox object, and what else was asked for, as a text. */
+  readonly asked: string;
+  readonly mounts: readonly MountEntry[];
+  readonly tree: RememberedTree;
+  readonly policy: Policy;
+  readonly plan: LaunchPlan;
+  readonly key: string;
+}
+
+/** One may fail for want of memory or descriptors. As many as this are the system's will. */
+const MAX_FAILED_NAMESPACES = 3;
 
 /** What a sandbox object asks for files. */
 interface FileRequest {
@@ -109,6 +129,9 @@ export class SandboxService {
   /** Policies made for the latest file operations, valid while the disk stays the same. Oldest first. */
   readonly #filePolicies = new Map<string, { readonly tree: RememberedTree; readonly policy: FilePolicy }>();
   readonly #fileRequests = new WeakMap<Sandbox, FileRequest>();
+  #failedNamespaces = 0;
+  /** The latest. Commands that follow each other usually have the same sandbox. */
+  #forLater: SandboxForLater | null = null;
   readonly #reported = new Set<Enforcement["type"] | "network" | "refused">();
 
   constructor(options: SandboxServiceOptions) {
@@ -137,27 +160,67 @@ export class SandboxService {
    * starting it would be refused.
    */
   async standBy(sandbox: Sandbox, command: CommandRequest): Promise<Standby | null> {
-    const { files, network } = requestedPolicy(sandbox, entryContext(command.env.TMPDIR));
-    if (files === "unrestricted" || hides(files) || command.enforceManagedNetwork) return null;
-    this.#mustBePossible();
-    refuseNul(command);
+    if (command.enforceManagedNetwork || command.inherited !== undefined) return null;
     // Read first: what is mounted after this is noticed the next time.
     const mounts = this.#mountTable.entries;
-    const policy = await this.#resolve({ files, network });
-    if (mounts === null || dependsOnDisk(policy) || command.inherited !== undefined) return null;
+    const made = mounts === null ? null : await this.#sandboxForLater(sandbox, command, mounts);
+    if (made === null) return null;
+    refuseNul(command);
+    const late = lateCommand(visibleCommand(wantedCommand(command), made.policy, this.#tree));
+    if (late === null) return null;
+    const { key, plan, policy } = made;
+    const prepare = (): Promise<PreparedLaunch> => Promise.resolve({ plan, policy, release: () => {} });
+    return { key, mounts: made.mounts, command: late, prepare, failed: (error) => this.#leaveToBubblewrap(error) };
+  }
+
+  /** Some systems let bubblewrap make namespaces, but nobody else. */
+  #leaveToBubblewrap(error: unknown): void {
+    if (++this.#failedNamespaces !== MAX_FAILED_NAMESPACES) return;
+    this.#forLater = null;
+    this.#options.log.info("sandboxes that wait for commands are made with bubblewrap, too", errorFields(error));
+  }
+
+  /** The part of it that is the same for all commands: made again only when the disk or the mounts have changed. */
+  async #sandboxForLater(
+    sandbox: Sandbox,
+    { env, asksBeforeExec = false, maxProcesses }: CommandRequest,
+    mounts: readonly MountEntry[],
+  ): Promise<SandboxForLater | null> {
+    const asked = JSON.stringify([sandbox, env.TMPDIR, asksBeforeExec, maxProcesses]);
+    const known = this.#forLater;
+    if (known?.asked === asked && known.mounts === mounts && known.tree.isStillSo) return known;
+    const { files, network } = requestedPolicy(sandbox, entryContext(env.TMPDIR));
+    if (files === "unrestricted" || hides(files)) return null;
+    this.#mustBePossible();
+    const tree = new RememberedTree(this.#tree);
+    const policy: Policy = { files: await this.#resolveFiles(files, tree), network };
+    if (dependsOnDisk(policy)) return null;
     const enforcement = await this.#choose(policy, "command");
-    const late = lateCommand(visibleCommand(wantedCommand(command), policy, this.#tree));
-    if (enforcement.type !== "bubblewrap" || late === null) return null;
-    const plan = planBubblewrap(null, policy, {
+    if (enforcement.type !== "bubblewrap") return null;
+    const plan = this.#ownNamespaces(policy, { asksBeforeExec, maxProcesses }) ?? planBubblewrap(null, policy, {
       tool: enforcement.tool,
       architecture: Deno.build.arch,
       isRoot: this.#isRoot,
       reportsDenials: true,
-      asksBeforeExec: command.asksBeforeExec === true,
+      asksBeforeExec,
+      maxProcesses,
       kernelMounts: this.#kernelMounts,
     });
-    const prepare = (): Promise<PreparedLaunch> => Promise.resolve({ plan, policy, release: () => {} });
-    return { key: planKey(plan), mounts, command: late, prepare };
+    return this.#forLater = { asked, mounts, tree, policy, plan, key: planKey(plan) };
+  }
+
+  /** Null where bubblewrap has to do it. */
+  #ownNamespaces(
+    policy: Policy,
+    { asksBeforeExec, maxProcesses }: Pick<CommandRequest, "asksBeforeExec" | "maxProcesses">,
+  ): LaunchPlan | null {
+    const uid = ownUid();
+    const gid = ownGid();
+    if (this.#failedNamespaces >= MAX_FAILED_NAMESPACES || asksBeforeExec !== true || uid === null || gid === null) {
+      return null;
+    }
+    const options = { architecture: Deno.build.arch, kernelMounts: this.#kernelMounts };
+    return planOwnNamespaces(policy, { ...options, uid, gid, maxProcesses });
   }
 
   /** A command that is not confined, but asks before it starts a program, or has a descriptor of its own. */
@@ -271,9 +334,9 @@ export class SandboxService {
       const policy = await this.#resolve(requested);
       try {
         const visible = visibleCommand(wantedCommand(command), policy, this.#tree);
-        const { asksBeforeExec = false } = command;
-        const purpose = "command";
-        return await this.#prepare(visible, policy, { purpose, leftovers, reportsDenials: true, asksBeforeExec });
+        const { asksBeforeExec = false, maxProcesses } = command;
+        const options = { purpose: "command", leftovers, reportsDenials: true, asksBeforeExec, maxProcesses } as const;
+        return await this.#prepare(visible, policy, options);
       } catch (error) {
         if (!(error instanceof PathAppearedError) || attempt === MAX_ATTEMPTS) throw error;
       }
@@ -288,6 +351,7 @@ export class SandboxService {
       leftovers: LeftoverList | undefined;
       reportsDenials: boolean;
       asksBeforeExec?: boolean;
+      maxProcesses?: number | undefined;
     },
   ): Promise<PreparedLaunch> {
     const enforcement = await this.#choose(policy, purpose);

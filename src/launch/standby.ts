@@ -22,6 +22,8 @@ export interface Standby {
   readonly command: Uint8Array<ArrayBuffer>;
   /** A launch without a command. */
   prepare(): Promise<PreparedLaunch>;
+  /** To be told when a launch could not be carried out. */
+  failed(error: unknown): void;
 }
 
 /** Whether a sandbox that was made for the one can be used for the other. */

@@ -7,7 +7,7 @@
 import type { Dialect } from "./client_profile.ts";
 import { looksDenied } from "./denial_guess.ts";
 import type { Omission, OutputText } from "./kept_output.ts";
-import type { CommandEnd, Denial, RunningCommand } from "./running_command.ts";
+import type { CommandEnd, RunningCommand } from "./running_command.ts";
 
 export interface ToolResult {
   readonly [key: string]: unknown;
@@ -32,7 +32,7 @@ const EXIT_TIMED_OUT = 124;
 
 /** The result of a command that has ended. Throws a `CommandFailure` where the reference does. */
 export function endResult(command: RunningCommand, end: CommandEnd, dialect: Dialect): ToolResult {
-  const text = command.output.take();
+  const text = command.output.takeLast();
   const isTimedOut = end.reason === "timedOut";
   const isDenied = !isTimedOut && end.signal === null && command.isSandboxed &&
     looksDenied({ ...text, exitCode: end.exitCode });
@@ -47,7 +47,7 @@ export function endResult(command: RunningCommand, end: CommandEnd, dialect: Dia
     ...(end.reason === "stopped" ? { stopped: true } : {}),
     ...(isDenied ? { looks_denied_by_sandbox: true } : {}),
     ...(end.leftChildren ? { background_processes_ended: true } : {}),
-    ...noticed(text.omitted, command.denied),
+    ...noticed(text.omitted, command),
   };
   if (dialect === "reference") {
     const failure = referenceFailure(end, text, isDenied);
@@ -66,7 +66,7 @@ export function runningResult(command: RunningCommand, handle: string, dialect: 
     duration: durationOf(command.durationMs),
     timed_out: false,
   };
-  return answer(members, { running: true, handle, ...noticed(text.omitted, command.denied) }, dialect);
+  return answer(members, { running: true, handle, ...noticed(text.omitted, command) }, dialect);
 }
 
 function referenceFailure(end: CommandEnd, { stdout, stderr }: OutputText, isDenied: boolean): string | null {
@@ -76,11 +76,10 @@ function referenceFailure(end: CommandEnd, { stdout, stderr }: OutputText, isDen
   return `sandbox error: sandbox denied exec error, exit code: ${end.exitCode}, stdout: ${stdout}, stderr: ${stderr}`;
 }
 
-function noticed(
-  omitted: readonly Omission[],
-  denied: { readonly listed: readonly Denial[]; readonly count: number },
-): Record<string, unknown> {
+function noticed(omitted: readonly Omission[], { input, denied }: RunningCommand): Record<string, unknown> {
   return {
+    ...(input.waitingBytes === 0 ? {} : { waiting_input_bytes: input.waitingBytes }),
+    ...(input.lostBytes === 0 ? {} : { lost_input_bytes: input.lostBytes }),
     ...(omitted.length === 0 ? {} : { omitted_output: omitted }),
     ...(denied.count === 0 ? {} : { denied: denied.listed }),
     ...(denied.count <= denied.listed.length ? {} : { denied_count: denied.count }),

@@ -7,7 +7,14 @@ import type { Clock } from "../clock.ts";
 import type { AuditSink } from "./audit.ts";
 import type { ExecDecider } from "./exec_decider.ts";
 import { RunningCommand } from "./running_command.ts";
-import { callState, flagState, guardedState, type SandboxState } from "./sandbox_state.ts";
+import {
+  callState,
+  flagState,
+  guardedState,
+  leavesFilesOpen,
+  refuseBeyond,
+  type SandboxState,
+} from "./sandbox_state.ts";
 import type { ShellArguments } from "./tool_arguments.ts";
 import type { ToolCall } from "./tool_calls.ts";
 import type { PatchedBash, WatchedShellOptions, WatchedShells } from "./watched_shell.ts";
@@ -19,10 +26,14 @@ export interface StarterOptions extends Pick<WatchedShellOptions, "shell" | "int
   readonly clock: Clock;
   /** What applies when the client says nothing. */
   readonly sandbox: "read-only" | "workspace-write";
+  /** Whether the tools are announced as what that sandbox makes of them. */
+  readonly isAnnotated: boolean;
   /** The server's directory. It is the workspace if the client says nothing. A relative `workdir` starts there. */
   readonly cwd: string;
   /** No command may write these, whatever its sandbox grants. */
   readonly guardedPaths: readonly string[];
+  /** Called before a command that may write all files, the rules among them: from then on they stay as they are. */
+  readonly keepRules: () => void;
   /** Without credentials of ours. */
   readonly env: Readonly<Record<string, string>>;
   readonly patchedBash: PatchedBash | null;
@@ -31,7 +42,7 @@ export interface StarterOptions extends Pick<WatchedShellOptions, "shell" | "int
 /** The reference's variable: commands learn from it that they cannot reach the network. */
 const NETWORK_DISABLED = "CODEX_SANDBOX_NETWORK_DISABLED";
 
-/** Throws when the call's sandbox does not decode. */
+/** Throws when the call's sandbox does not decode, or allows more than was announced. */
 export function startCommand(args: ShellArguments, call: ToolCall, options: StarterOptions): RunningCommand {
   const { shells, decider, clock, audit, shell, intercept, escalate, strictExec, patchedBash } = options;
   const state = sandboxState(call, options);
@@ -66,12 +77,18 @@ export function startCommand(args: ShellArguments, call: ToolCall, options: Star
         const { type, ...facts } = outcome;
         audit.write({ event: "escalation", call: callId, client, file, outcome: type, ...facts });
       },
+      onStrictEnd: ({ file, pid }, outcome) =>
+        audit.write({ event: "strict", call: callId, client, file, pid, outcome }),
     },
   }));
 }
 
-function sandboxState({ meta, connection }: ToolCall, { sandbox, cwd, guardedPaths }: StarterOptions): SandboxState {
-  return guardedState(callState(meta) ?? connection.state ?? flagState(sandbox, cwd), guardedPaths);
+function sandboxState({ meta, connection }: ToolCall, options: StarterOptions): SandboxState {
+  const { sandbox, isAnnotated, cwd, guardedPaths, env } = options;
+  const state = callState(meta) ?? connection.state ?? flagState(sandbox, cwd);
+  if (isAnnotated) refuseBeyond(sandbox, state);
+  if (leavesFilesOpen(state)) options.keepRules();
+  return guardedState(state, { paths: guardedPaths, tmpdir: env["TMPDIR"] });
 }
 
 function environment(env: Readonly<Record<string, string>>, isNetworkDisabled: boolean): Record<string, string> {

@@ -49,6 +49,8 @@ export class HttpEndpoint {
   readonly #sessions: HttpSessions;
   /** Clients of the 2026 era have no session. What they own is kept under their identity. */
   readonly #holders = new Map<string, { readonly connection: McpConnection; readonly handler: McpHttpHandler }>();
+  /** One login of each holder. It outlives its request, as sessions and commands do, so that its end ends them. */
+  readonly #logins = new Map<string, Admission>();
 
   private constructor(door: Door<ForeignPeer, AcceptedUpgrade>, options: HttpEndpointOptions) {
     this.#door = door;
@@ -83,6 +85,7 @@ export class HttpEndpoint {
     this.#door.close();
     await Promise.all([this.#sessions.close(), ...Array.from(this.#holders.values(), (own) => own.connection.close())]);
     await this.#door.dropAll();
+    for (const login of this.#logins.values()) login.release();
     this.#users?.close();
   }
 
@@ -115,15 +118,19 @@ export class HttpEndpoint {
     void whenGone().then(() => gone.abort());
     const revoke = () => gone.abort();
     admission?.revoked.addEventListener("abort", revoke, { once: true });
+    if (admission?.revoked.aborted) revoke();
+    const isKept = admission !== undefined && this.#keep(admission);
     void finished.promise.then(() => {
       admission?.revoked.removeEventListener("abort", revoke);
-      admission?.release();
+      if (!isKept) admission?.release();
     });
     gone.signal.addEventListener("abort", () => finished.resolve(), { once: true });
     try {
       const request = requestOf(head, body, gone.signal);
       const holder = admission?.holder ?? "";
-      const response = await isLegacyRequest(request)
+      const isLegacy = await isLegacyRequest(request);
+      gone.signal.throwIfAborted();
+      const response = isLegacy
         ? await this.#sessions.handle(request, holder, finished.promise)
         : await this.#modern(holder).fetch(request);
       return await answerOf(response, finished.resolve);
@@ -132,6 +139,23 @@ export class HttpEndpoint {
       if (gone.signal.aborted) return httpResponse(400, "the client has gone");
       throw error;
     }
+  }
+
+  /** Whether this is the login of its holder that is kept. */
+  #keep(login: Admission): boolean {
+    const { holder, revoked } = login;
+    if (revoked.aborted || this.#logins.has(holder)) return false;
+    this.#logins.set(holder, login);
+    revoked.addEventListener("abort", () => void this.#putOut(holder), { once: true });
+    return true;
+  }
+
+  /** Ends what belongs to a holder whose token does not let it in any more. */
+  async #putOut(holder: string): Promise<void> {
+    this.#logins.delete(holder);
+    const own = this.#holders.get(holder);
+    this.#holders.delete(holder);
+    await Promise.all([this.#sessions.endOf(holder), own?.connection.close()]);
   }
 
   #modern(holder: string): McpHttpHandler {

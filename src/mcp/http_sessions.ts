@@ -1,6 +1,7 @@
 /**
  * The sessions of clients of the 2025 era over HTTP: each has a protocol instance of its own, found by an id that cannot
- * be guessed and that only its holder may use. A session ends when its client says so, or has been away for too long.
+ * be guessed and that only its holder may use. A session ends when its client says so, has been away for too long, or
+ * may not come in any more.
  */
 
 import { type Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
@@ -43,6 +44,12 @@ export class HttpSessions {
       if (--session.openRequests === 0) this.#watchIdle(id, session);
     });
     return await session.transport.handleRequest(request);
+  }
+
+  /** Ends the sessions of one holder with their commands. */
+  async endOf(holder: string): Promise<void> {
+    const own = Array.from(this.#sessions).filter(([, session]) => session.holder === holder);
+    await Promise.all(own.map(([id]) => this.#end(id)));
   }
 
   /** Ends all sessions with their commands. */

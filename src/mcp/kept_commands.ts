@@ -97,18 +97,20 @@ export class KeptCommands {
     return name;
   }
 
-  /** The call of that name, which is then forgotten. Null: there is none. */
-  unpark(name: string): ParkedCall | null {
+  /** The call of that name and tool, which is then forgotten. Null: there is none. */
+  unpark(name: string, tool: string): ParkedCall | null {
     const parked = this.#parked.get(name);
-    parked?.cancel();
+    if (parked === undefined || parked.call.tool !== tool) return null;
+    parked.cancel();
     this.#parked.delete(name);
-    return parked?.call ?? null;
+    return parked.call;
   }
 
   /** Forgets all. Ending the commands is up to the caller. */
   clear(): void {
     for (const handle of [...this.#byHandle.keys()]) this.forget(handle);
-    for (const name of [...this.#parked.keys()]) this.unpark(name);
+    for (const { cancel } of this.#parked.values()) cancel();
+    this.#parked.clear();
   }
 
   #watchIdle(handle: string, kept: Kept): void {

@@ -1,7 +1,7 @@
 /**
  * The output of one command, in bounded memory: the beginning and the end of each stream. `take` hands out what came
  * since the last time, as one text: standard output first, then standard error, as the reference does. Where bytes are
- * missing the text says so, and how many.
+ * missing the text says so, and how many. A character of which only the beginning has come waits for its rest.
  */
 
 import { HeadTail } from "../process/session/head_tail.ts";
@@ -26,37 +26,75 @@ export class KeptOutput {
 
   append(stream: OutputStream, bytes: Uint8Array): void {
     const kept = this.#streams[stream];
-    kept.content.append(bytes);
-    kept.totalBytes += bytes.length;
+    const all = kept.begun.length === 0 ? bytes : joined(kept.begun, bytes);
+    const wholeBytes = all.length - begunBytes(all);
+    kept.content.append(all.subarray(0, wholeBytes));
+    kept.totalBytes += wholeBytes;
+    // A copy: the array may be large, and its owner may use it again.
+    kept.begun = all.slice(wholeBytes);
   }
 
-  /** How much has come since the last `take`. */
-  get newBytes(): number {
-    return this.#streams.stdout.totalBytes + this.#streams.stderr.totalBytes;
-  }
-
-  /** All that came since the last time. What is handed out is forgotten. */
+  /** All whole characters that came since the last time. What is handed out is forgotten. */
   take(): OutputText {
     const { stdout, stderr } = this.#streams;
-    this.#streams = emptyStreams();
-    const share = shares(stdout.totalBytes, stderr.totalBytes);
-    const omitted: Omission[] = [];
-    return {
-      stdout: textOf(stdout, "stdout", { maxBytes: share.stdout, omitted }),
-      stderr: textOf(stderr, "stderr", { maxBytes: share.stderr, omitted }),
-      omitted,
-    };
+    this.#streams = { stdout: emptyStream(stdout.begun), stderr: emptyStream(stderr.begun) };
+    return textsOf(stdout, stderr);
   }
+
+  /** The same when nothing more comes: a character that has only begun is handed out too, as one that is broken. */
+  takeLast(): OutputText {
+    const { stdout, stderr } = this.#streams;
+    this.#streams = emptyStreams();
+    for (const kept of [stdout, stderr]) {
+      kept.content.append(kept.begun);
+      kept.totalBytes += kept.begun.length;
+    }
+    return textsOf(stdout, stderr);
+  }
+}
+
+function textsOf(stdout: KeptStream, stderr: KeptStream): OutputText {
+  const share = shares(stdout.totalBytes, stderr.totalBytes);
+  const omitted: Omission[] = [];
+  return {
+    stdout: textOf(stdout, "stdout", { maxBytes: share.stdout, omitted }),
+    stderr: textOf(stderr, "stderr", { maxBytes: share.stderr, omitted }),
+    omitted,
+  };
 }
 
 interface KeptStream {
   readonly content: HeadTail;
   totalBytes: number;
+  /** The beginning of a character, which is not in the content yet. */
+  begun: Uint8Array;
+}
+
+function emptyStream(begun: Uint8Array = new Uint8Array(0)): KeptStream {
+  return { content: new HeadTail(MAX_OUTPUT_BYTES), totalBytes: 0, begun };
 }
 
 function emptyStreams(): Record<OutputStream, KeptStream> {
-  const empty = (): KeptStream => ({ content: new HeadTail(MAX_OUTPUT_BYTES), totalBytes: 0 });
-  return { stdout: empty(), stderr: empty() };
+  return { stdout: emptyStream(), stderr: emptyStream() };
+}
+
+/** How many bytes at the end are the beginning of a character of UTF-8 whose rest is missing: at most three. */
+function begunBytes(bytes: Uint8Array): number {
+  for (let count = 1; count <= Math.min(3, bytes.length); count++) {
+    const byte = bytes[bytes.length - count]!;
+    // One that continues a character: its beginning is further in front.
+    if ((byte & 0xc0) === 0x80) continue;
+    const length = byte < 0xc2 || byte > 0xf4 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
+    return count < length ? count : 0;
+  }
+  return 0;
+}
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const both = new Uint8Array(first.length + second.length);
+  both.set(first);
+  both.set(second, first.length);
+  return both;
 }
 
 /**

@@ -60,8 +60,8 @@ export class KernelWatchedShell implements WatchedShell {
     return { ...this.#watch.counters };
   }
 
-  async write(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-    await this.#running.write(bytes);
+  async write(bytes: Uint8Array<ArrayBuffer>): Promise<"written" | "closed"> {
+    return await this.#running.write(bytes);
   }
 
   closeStdin(): void {

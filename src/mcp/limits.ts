@@ -39,6 +39,18 @@ export const MAX_KEPT_COMMANDS = 64;
 /** How long the end of a command with a handle can be asked for. */
 export const FINISHED_COMMAND_MS = 600_000;
 
+/**
+ * Input that a command has been sent and has not read, if some of it waits already: what one request over HTTP can
+ * bring. A single text is taken whatever its length, because it is in memory already.
+ */
+export const MAX_WAITING_INPUT_BYTES = 4 * 1_048_576;
+
+/**
+ * Processes and threads of one command inside its sandbox: as many as podman gives a container, and more than builds on
+ * large machines need. A fork bomb of small shells is below a gigabyte then.
+ */
+export const MAX_PROCESSES = 2048;
+
 /** Sandboxes that wait for the next command: agents run a few commands at once. Each is three processes, 2 MB or so. */
 export const MAX_STANDBYS = 3;
 

@@ -8,6 +8,7 @@
 
 import type { Clock } from "../clock.ts";
 import { CallClock } from "./call_clock.ts";
+import { CommandInput } from "./command_input.ts";
 import { commandText } from "./exec_decider.ts";
 import { KeptOutput } from "./kept_output.ts";
 import { DRAIN_MS, MAX_LISTED_DENIALS } from "./limits.ts";
@@ -37,6 +38,7 @@ export interface CommandOptions {
 }
 
 export class RunningCommand {
+  readonly input: CommandInput;
   readonly output = new KeptOutput();
   readonly prompts: PromptDesk;
   readonly isSandboxed: boolean;
@@ -59,9 +61,11 @@ export class RunningCommand {
     });
     this.#options = makeOptions(this);
     this.isSandboxed = this.#options.isSandboxed;
+    this.input = new CommandInput(this.#options.shell.stdin === "open");
     this.#clock = new CallClock(this.#options.clock, this.#options.timeoutMs, () => this.#end("timedOut"));
     this.finished = this.#run().finally(() => {
       this.#hasFinished = true;
+      this.input.ends();
       this.#durationMs = this.#clock.elapsedMs;
       this.#clock.end();
     });
@@ -88,15 +92,6 @@ export class RunningCommand {
     if (this.#denied.length < MAX_LISTED_DENIALS) this.#denied.push({ command: commandText(call), reason });
   }
 
-  /** Resolves when the bytes are taken, or when nobody takes them any more. */
-  async write(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-    await Promise.race([this.#shell?.write(bytes), this.finished.catch(() => {})]);
-  }
-
-  closeStdin(): void {
-    this.#shell?.closeStdin();
-  }
-
   /** Ends it with everything it started. Resolves when all of it has ended. */
   async stop(): Promise<void> {
     this.#end("stopped");
@@ -117,6 +112,7 @@ export class RunningCommand {
       onOutput: (stream, bytes) => this.output.append(stream, bytes),
     });
     this.#shell = shell;
+    this.input.begins(shell);
     if (this.#ending !== null) void shell.terminate();
     const { exitCode, signal } = await shell.exited;
     // The shell has ended in time: what follows cannot time out any more.

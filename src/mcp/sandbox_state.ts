@@ -4,8 +4,9 @@
  * it means. What does not decode is refused: a command never runs in a weaker sandbox than was meant.
  */
 
-import { realpathSync } from "node:fs";
-import { DomainError } from "../errors.ts";
+import { existsSync, realpathSync } from "node:fs";
+import { DomainError, invalidParams } from "../errors.ts";
+import { expandEntry } from "../launch/policy/policy_entries.ts";
 import { parsePath } from "../path_uri.ts";
 import { decodeParams } from "../protocol/decode_params.ts";
 import { type Permissions, type Sandbox, type SandboxEntry, SandboxParam } from "../protocol/sandbox.ts";
@@ -49,41 +50,89 @@ export function updatedState(params: unknown): SandboxState {
   return decodedState(params, "update");
 }
 
-/** Below a writable workspace these stay as they are: they decide what later commands may do. */
-const GUARDED_NAMES = [".git", ".codex", ".agents"];
+/** Below a writable workspace these stay as they are: they decide what later commands, or their client, may do. */
+const GUARDED_NAMES = [".git", ".codex", ".agents", ".claude", ".vscode"];
+
+/**
+ * The same, for files that are guarded only where they are: in place of a missing one something would have to be put.
+ * Claude Code asks its user about a new one, but not about one that has changed.
+ */
+const GUARDED_FILES = [".mcp.json"];
 
 /** What applies when no client says: the named policy, with `cwd` as the workspace. */
 export function flagState(policy: "read-only" | "workspace-write", cwd: string): SandboxState {
   const sandbox = decodeParams(SandboxParam, { sandboxPolicy: { type: policy }, cwd, workspaceRoots: [cwd] });
-  const guarded = policy === "read-only" ? [] : GUARDED_NAMES.map((name) => `${cwd.replace(/\/$/, "")}/${name}`);
+  if (policy === "read-only") return stateOf(sandbox, "flag");
+  const inWorkspace = (name: string) => `${cwd.replace(/\/$/, "")}/${name}`;
+  const guarded = [
+    ...GUARDED_NAMES.map(inWorkspace),
+    ...GUARDED_FILES.map(inWorkspace).filter(mayBeThere),
+  ];
   return stateOf(withReadOnlyPaths(sandbox, guarded), "flag");
 }
 
 /**
- * The same state, with paths that may only be read, whatever else it grants. For example, no command may write rule
- * files.
+ * Refuses a state that allows more than the tools were announced with: clients run them without asking because of what
+ * was announced.
  */
-export function guardedState(state: SandboxState, paths: readonly string[]): SandboxState {
-  return state.sandbox === null ? state : { ...state, sandbox: withReadOnlyPaths(state.sandbox, paths) };
+export function refuseBeyond(announced: "read-only" | "workspace-write", state: SandboxState): void {
+  const canWrite = state.sandbox === null || mayWrite(state.sandbox.permissions);
+  if (state.isNetworkDisabled && (announced === "workspace-write" || !canWrite)) return;
+  const claim = announced === "read-only" ? "change nothing and reach no network" : "reach no network";
+  throw invalidParams(
+    `the client's sandbox allows more than this server announces: with --annotate-sandboxed and --sandbox ${announced} ` +
+      `its tools ${claim}. Start the server without --annotate-sandboxed, or set a stricter sandbox in the client`,
+  );
 }
 
-function withReadOnlyPaths(sandbox: Sandbox, paths: readonly string[]): Sandbox {
+function mayWrite(permissions: Permissions): boolean {
+  return !confinesFiles(permissions) || permissions.fileSystem.entries.some(({ access }) => access === "write");
+}
+
+/**
+ * The same state, with paths that may only be read, whatever else it grants. For example, no command may write rule
+ * files. A state that confines no files stays as it is.
+ */
+export function guardedState(
+  state: SandboxState,
+  { paths, tmpdir }: { paths: readonly string[]; tmpdir: string | undefined },
+): SandboxState {
+  return state.sandbox === null ? state : { ...state, sandbox: withReadOnlyPaths(state.sandbox, paths, tmpdir) };
+}
+
+function withReadOnlyPaths(sandbox: Sandbox, paths: readonly string[], tmpdir?: string): Sandbox {
   const { permissions } = sandbox;
-  if (paths.length === 0 || permissions.type !== "managed" || permissions.fileSystem.type !== "restricted") {
-    return sandbox;
-  }
+  if (paths.length === 0 || !confinesFiles(permissions)) return sandbox;
   // A grant for such a path itself, or below it, would win over the entries added here.
-  const entries = permissions.fileSystem.entries.filter((entry) => !grantsBelow(entry, paths));
+  const places = paths.flatMap((path) => [path, realPath(path)]);
+  const grantsBelow = (entry: SandboxEntry): boolean =>
+    entry.access === "write" &&
+    expandEntry(entry, sandbox, { tmpdir: tmpdir ?? null }).flatMap(({ path }) => [path, realPath(path)])
+      .some((granted) => places.some((place) => isWithin(granted, place)));
+  const entries = permissions.fileSystem.entries.filter((entry) => !grantsBelow(entry));
   const added = paths.map((path): SandboxEntry => ({ path: { type: "path", path }, access: "read" }))
     .filter(({ path }) => !entries.some((entry) => isSamePath(entry, path)));
   const fileSystem = { ...permissions.fileSystem, entries: [...entries, ...added] };
   return { ...sandbox, permissions: { ...permissions, fileSystem } };
 }
 
-function grantsBelow({ path, access }: SandboxEntry, guarded: readonly string[]): boolean {
-  if (access !== "write" || path.type !== "path") return false;
-  const granted = [path.path, realPath(path.path)];
-  return guarded.some((place) => granted.some((text) => isWithin(text, place) || isWithin(text, realPath(place))));
+type WithEntries = Permissions & { type: "managed"; fileSystem: { type: "restricted" } };
+
+/** Whether it confines something, but no files: then its commands can write whatever the server's user can. */
+export function leavesFilesOpen({ sandbox }: SandboxState): boolean {
+  return sandbox !== null && !confinesFiles(sandbox.permissions) && networkOf(sandbox.permissions) === "restricted";
+}
+
+function confinesFiles(permissions: Permissions): permissions is WithEntries {
+  return permissions.type === "managed" && permissions.fileSystem.type === "restricted";
+}
+
+function mayBeThere(path: string): boolean {
+  try {
+    return existsSync(path);
+  } catch {
+    return true; // Not permitted to look.
+  }
 }
 
 /** The path without links. If nothing is there: the path as it is. */

@@ -4,7 +4,8 @@
  *
  * Each is used once. All are like the latest command's: whoever asks for another sandbox, or comes after a mount of the
  * host, gets none, and those that waited are given up. They are made after a command of their kind has ended, when no other
- * command comes, and none waits for long.
+ * command comes, and none waits for long. Only when commands come so fast that none is left, the next is made while a
+ * command runs.
  */
 
 import { isSameSandbox, type Standby } from "../launch/standby.ts";
@@ -35,8 +36,9 @@ export class StandbyPool {
     this.#backend = backend;
   }
 
-  /** One that is what would be made now, perhaps in a moment; null when there is none. It is the caller's. */
+  /** One that waits, or is made now; null when it cannot be made. It is the caller's. */
   async take(standby: Standby, io: ProcessIo): Promise<WaitingSandbox | null> {
+    if (this.#isClosed) return null;
     const key = JSON.stringify(io);
     for (const other of [...this.#waiting]) {
       if (!isSameSandbox(other.standby, standby)) this.#giveUp(other);
@@ -45,30 +47,44 @@ export class StandbyPool {
     this.#stopMaking();
     this.#rearmIdle();
     const found = this.#waiting.find((waiting) => waiting.io === key);
-    if (found === undefined) return null;
-    this.#waiting.splice(this.#waiting.indexOf(found), 1);
-    const sandbox = await found.sandbox;
+    if (found !== undefined) this.#waiting.splice(this.#waiting.indexOf(found), 1);
+    const sandbox = await (found?.sandbox ?? this.#make(standby, io));
     return sandbox?.isWaiting === true ? sandbox : null;
   }
 
-  /** Sees to it that the next command of this kind finds one: soon, unless another command comes before. */
-  replenish(standby: Standby, io: ProcessIo): void {
+  /** A command of this kind has begun. If none is left, another is made for the next, which may come at once. */
+  commandBegan(standby: Standby, io: ProcessIo): void {
+    if (this.#waiting.length === 0) void this.#fill(standby, io, 1);
+  }
+
+  /** A command of this kind has ended. The next will find some: soon, unless another command comes before. */
+  commandEnded(standby: Standby, io: ProcessIo): void {
     if (this.#isClosed) return;
     clearTimeout(this.#rest);
-    this.#rest = setTimeout(() => void this.#fill(standby, io), STANDBY_REST_MS);
+    this.#rest = setTimeout(() => void this.#fill(standby, io, MAX_STANDBYS), STANDBY_REST_MS);
   }
 
   /** One after another, until the next command comes. */
-  async #fill(standby: Standby, io: ProcessIo): Promise<void> {
+  async #fill(standby: Standby, io: ProcessIo, wanted: number): Promise<void> {
     const key = JSON.stringify(io);
     const isLike = (waiting: Waiting) => waiting.io === key && isSameSandbox(waiting.standby, standby);
     for (const other of this.#waiting.filter((waiting) => !isLike(waiting))) this.#giveUp(other);
     this.#rearmIdle();
     const round = ++this.#round;
-    while (!this.#isClosed && this.#round === round && this.#waiting.length < MAX_STANDBYS) {
-      const sandbox = this.#backend.standBy(io, { prepare: () => standby.prepare() }).catch(() => null);
+    while (!this.#isClosed && this.#round === round && this.#waiting.length < wanted) {
+      const sandbox = this.#make(standby, io);
       this.#waiting.push({ standby, io: key, sandbox });
       await sandbox;
+    }
+  }
+
+  /** Null when it cannot be made. */
+  async #make(standby: Standby, io: ProcessIo): Promise<WaitingSandbox | null> {
+    try {
+      return await this.#backend.standBy(io, { prepare: () => standby.prepare() });
+    } catch (error) {
+      if (!this.#isClosed) standby.failed(error);
+      return null;
     }
   }
 

@@ -17,12 +17,13 @@ const Shell = z.object({
   workdir: z.string(),
   timeout_ms: milliseconds,
   login: z.nullish(z.boolean()),
+  // Not announced where there is `shell` alone, because its announcement is the reference's.
+  merge_output: z.nullish(z.boolean()),
 });
 
 const ShellWithHandles = z.extend(Shell, {
   yield_ms: milliseconds,
   stdin: z.nullish(z.boolean()),
-  merge_output: z.nullish(z.boolean()),
 });
 
 const Handle = z.object({ handle: z.string(), wait_ms: milliseconds });
@@ -41,7 +42,7 @@ export interface ShellArguments {
 
 export function shellArguments(raw: unknown, hasHandles: boolean): ShellArguments {
   if (!hasHandles) {
-    const { command, workdir, timeout_ms, login } = decoded(Shell, raw);
+    const { command, workdir, timeout_ms, login, merge_output } = decoded(Shell, raw);
     return {
       command,
       workdir,
@@ -49,7 +50,7 @@ export function shellArguments(raw: unknown, hasHandles: boolean): ShellArgument
       isLogin: login !== false,
       yieldMs: null,
       opensStdin: false,
-      mergesOutput: false,
+      mergesOutput: merge_output === true,
     };
   }
   const { command, workdir, timeout_ms, login, yield_ms, stdin, merge_output } = decoded(ShellWithHandles, raw);

@@ -98,8 +98,9 @@ export class ToolCalls {
   async #input(call: ToolCall): Promise<CallOutcome> {
     const { handle, waitMs, text, closes } = inputArguments(call.arguments);
     const command = call.connection.kept.get(handle);
-    if (text !== "") await command.write(new TextEncoder().encode(text));
-    if (closes) command.closeStdin();
+    // Not waited for: the command may never read it.
+    if (text !== "") command.input.write(text);
+    if (closes) command.input.close();
     return await this.#attend(call, { command, waitMs, handle, rounds: 0 });
   }
 
@@ -111,16 +112,17 @@ export class ToolCalls {
   }
 
   async #continue(call: ToolCall, { name, answers }: NonNullable<ToolCall["round"]>): Promise<CallOutcome> {
-    const parked = call.connection.kept.unpark(name);
-    if (parked === null || parked.tool !== call.tool) throw invalidParams("Invalid or expired requestState");
+    // First: a call that is refused must not lose the command, whose clock stands still.
+    const waitMs = call.tool === "shell"
+      ? shellArguments(call.arguments, this.#options.hasHandles).yieldMs
+      : handleArguments(call.arguments).waitMs;
+    const parked = call.connection.kept.unpark(name, call.tool);
+    if (parked === null) throw invalidParams("Invalid or expired requestState");
     const { command, rounds, handle } = parked;
     for (const prompt of command.prompts.open) {
       const answer = answers.get(prompt.id);
       if (answer !== undefined) prompt.answer(answer);
     }
-    const waitMs = call.tool === "shell"
-      ? shellArguments(call.arguments, this.#options.hasHandles).yieldMs
-      : handleArguments(call.arguments).waitMs;
     return await this.#attend(call, { command, waitMs, handle, rounds });
   }
 

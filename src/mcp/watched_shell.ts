@@ -8,7 +8,7 @@
 import type { ExecDecider } from "../process/watched/exec_decision.ts";
 import type { Sandbox } from "../protocol/sandbox.ts";
 
-export type { EscalationOutcome, ExecCall, ExecVerdict } from "../process/watched/exec_decision.ts";
+export type { EscalationOutcome, ExecCall, ExecVerdict, StrictEnd } from "../process/watched/exec_decision.ts";
 
 /** A Bash that asks before each exec of its own, and the program it asks with. */
 export interface PatchedBash {
@@ -62,8 +62,8 @@ export interface WatchedShell {
   readonly exited: Promise<{ readonly exitCode: number; readonly signal: string | null }>;
   /** Output has ended too, and everything is cleared away. */
   readonly closed: Promise<void>;
-  /** Resolves when the kernel has taken the bytes, or nobody can read them any more. */
-  write(bytes: Uint8Array<ArrayBuffer>): Promise<void>;
+  /** Resolves when the kernel has taken the bytes, or with `closed` when nobody can read them any more. */
+  write(bytes: Uint8Array<ArrayBuffer>): Promise<"written" | "closed">;
   closeStdin(): void;
   /** Stops and restarts reading: a slow reader pauses the command. */
   pauseOutput(): void;

@@ -18,6 +18,7 @@ import type { PosixBackend } from "../process/posix/posix_backend.ts";
 import { ExecWatch } from "../process/watched/exec_watch.ts";
 import { WritablePlaces } from "../process/watched/writable_places.ts";
 import { KernelWatchedShell, type ShellGuard } from "./kernel_watched_shell.ts";
+import { MAX_PROCESSES } from "./limits.ts";
 import type { WrapperScript } from "./patched/wrapper_script.ts";
 import { StandbyPool } from "./standby_pool.ts";
 import type { PatchedBash, WatchedShell, WatchedShellOptions, WatchedShells } from "./watched_shell.ts";
@@ -27,6 +28,8 @@ export interface WatchedShellsOptions {
   readonly service: SandboxService;
   /** What escalated programs get of it: PATH, HOME and XDG_*. */
   readonly serverEnv: Readonly<Record<string, string>>;
+  /** Whether sandboxes are made before their commands come, where that is possible. Default: yes. */
+  readonly keepsSandboxes?: boolean;
 }
 
 type Prepare = NonNullable<SpawnRequest["confinement"]>["prepare"];
@@ -38,14 +41,14 @@ export class KernelWatchedShells implements WatchedShells {
   readonly #options: WatchedShellsOptions;
   readonly #shells = new Set<KernelWatchedShell>();
   readonly #writable = new WritablePlaces();
-  readonly #standbys: StandbyPool;
+  readonly #standbys: StandbyPool | null;
   #obstacle: Promise<string | null> | null = null;
   #wrapperScript: Promise<WrapperScript> | null = null;
   #isClosed = false;
 
   constructor(options: WatchedShellsOptions) {
     this.#options = options;
-    this.#standbys = new StandbyPool(options.backend);
+    this.#standbys = options.keepsSandboxes === false ? null : new StandbyPool(options.backend);
   }
 
   obstacle(): Promise<string | null> {
@@ -55,13 +58,17 @@ export class KernelWatchedShells implements WatchedShells {
   async start(options: WatchedShellOptions): Promise<WatchedShell> {
     if (options.patchedBash !== undefined) return await this.#startPatched(options, options.patchedBash);
     const obstacle = await this.obstacle();
-    if (obstacle !== null) throw invalidRequest(`Cannot watch the shell's programs: ${obstacle}`);
+    if (obstacle !== null) {
+      // Where there are no sandboxes at all another Bash does not help.
+      const advice = this.#options.service.obstacle === null ? "; --bash names a Bash that asks by itself instead" : "";
+      throw invalidRequest(`Cannot watch the shell's programs: ${obstacle}${advice}`);
+    }
     return await this.#start(options);
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([this.#standbys.close(), ...Array.from(this.#shells, (shell) => shell.terminate())]);
+    await Promise.all([this.#standbys?.close(), ...Array.from(this.#shells, (shell) => shell.terminate())]);
     (await this.#wrapperScript?.catch(() => null))?.remove();
   }
 
@@ -80,32 +87,37 @@ export class KernelWatchedShells implements WatchedShells {
       decider: options,
     });
     const program = { argv: [shell, login ? "-lc" : "-c", command], arg0: null, cwd, env };
-    const request = { ...program, enforceManagedNetwork: false, asksBeforeExec: true };
-    const standby = sandbox === null ? null : await service.standBy(sandbox, request);
-    const started = standby === null ? null : await this.#startAtOnce(options, watch, standby);
+    const request = {
+      ...program,
+      enforceManagedNetwork: false,
+      asksBeforeExec: true,
+      // Whoever is asked about programs has Linux 5.19, and so one that can count.
+      maxProcesses: MAX_PROCESSES,
+    };
+    const standby = sandbox === null || this.#standbys === null ? null : await service.standBy(sandbox, request);
+    const started = standby === null ? null : await this.#startLate(options, watch, standby);
     if (started !== null) return started;
     const confined = (sandbox === null ? null : service.confineCommand(sandbox, request)) ??
       service.planCommand(request);
-    const confinement = { ...confined, execAnswerer: watch };
-    const anew = await this.#run(options, watch, { ...program, confinement });
-    if (standby !== null) void anew.closed.then(() => this.#standbys.replenish(standby, ioOf(options)));
-    return anew;
+    return await this.#run(options, watch, { ...program, confinement: { ...confined, execAnswerer: watch } });
   }
 
-  /** In a sandbox that waits for a command like this; null when none does. */
-  async #startAtOnce(
+  /** In a sandbox that was made without the command; null when there is none. */
+  async #startLate(
     options: WatchedShellOptions,
     watch: ExecWatch,
     standby: Standby,
   ): Promise<KernelWatchedShell | null> {
     const io = ioOf(options);
-    const waiting = await this.#standbys.take(standby, io);
+    const waiting = await this.#standbys?.take(standby, io) ?? null;
     if (waiting === null) return null;
     const shell = new KernelWatchedShell(watch, this.#options.backend, () => this.#shells.delete(shell));
     shell.isAlone = true;
     try {
       const started = await this.#begin(options, shell, await waiting.run(standby.command, watch));
-      void started.closed.then(() => this.#standbys.replenish(standby, io));
+      // For the commands after this one.
+      this.#standbys?.commandBegan(standby, io);
+      void started.closed.then(() => this.#standbys?.commandEnded(standby, io));
       return started;
     } catch (error) {
       // It was lost before the command began; another sandbox may do better.

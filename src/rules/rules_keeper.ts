@@ -34,6 +34,7 @@ export class RulesKeeper {
   #skipped: readonly string[];
   #seen: string;
   #isSettled = false;
+  #isKept = false;
   #problem: RuleFileError | RuleReadError | null = null;
 
   /** Reads the files for the first time. Throws when they cannot be used: there is no good set to keep yet. */
@@ -53,6 +54,13 @@ export class RulesKeeper {
     return this.#rules;
   }
 
+  /** Looks at the files for the last time: what is written to them later does not count. Whether this is new. */
+  keep(): boolean {
+    if (this.#isKept) return false;
+    this.#refresh();
+    return this.#isKept = true;
+  }
+
   /** What is wrong with the files as they are now; null when the rules in force are theirs. */
   get problem(): RuleFileError | RuleReadError | null {
     this.#refresh();
@@ -66,6 +74,7 @@ export class RulesKeeper {
   }
 
   #refresh(): void {
+    if (this.#isKept) return;
     try {
       const found = findRuleFiles(this.#options.places);
       const wasSettled = this.#isSettled;

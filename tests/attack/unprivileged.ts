@@ -23,11 +23,14 @@ const ATTACKS = Array.from(Deno.readDirSync(new URL(".", import.meta.url)), ({ n
 
 const pathsOf = (names: readonly string[]) => names.map((name) => `tests/attack/${name}`);
 
-/** The last two attack nothing, but what they test needs the server to have rights over what it has confined. */
+/** Races are long proofs. The last three attack nothing, but need the server to have rights over what it has confined. */
 const SUITES = [
   ...pathsOf(ATTACKS),
+  "tests/prove/execs.ts",
+  "tests/prove/strict_execs.ts",
   "tests/process/posix/network_denials_test.ts",
   "tests/mcp/watched_shells_test.ts",
+  "tests/process/watched/strict_exec_test.ts",
 ];
 const NOBODY = 65534;
 const PROJECT = new URL("../..", import.meta.url).pathname;

@@ -1,6 +1,6 @@
 /**
  * The black-box suite for `shell` servers (`CHECKS`/mcp/suite.mjs) on ours: with the stock shell, with a patched Bash
- * where one is installed (`CODEX097_DIR`), and, where this is root and the server is compiled, as an ordinary user.
+ * where one is installed (`CODEX097_DIR`), and, where this is root and the server is compiled, both as an ordinary user.
  *
  * One case reads process ids that commands have written down, and asks this system whether they live. Inside a sandbox
  * ids begin anew, and on a machine whose kernel threads are visible they are those of other, living processes: root may
@@ -37,21 +37,23 @@ const counts = { passed: 0, failed: 0 };
 
 await judge({ name: "with the stock shell", server });
 const bash = await patchedBash();
-if (bash === null) console.log("SKIPPED: with a patched Bash (CODEX097_DIR names none that runs here)");
-else {
-  const patched = [...server, "--bash", bash];
-  // That Bash loses an entry of a program's environment now and then; which one depends on the others. So its runs
-  // get environments that are the same everywhere.
-  const few = pick("PATH", "HOME", "DENO_DIR");
-  await judge({ name: "with a patched Bash", server: patched, env: { ...few, LOGNAME: "root" } });
-  const only = "environment";
-  await judge({ name: `with a patched Bash, ${only}`, server: patched, only, env: { ...few, TERM: "xterm" } });
-}
-if (!isRoot) console.log("SKIPPED: as another user (this is an ordinary one)");
-else if (args.length > 0) console.log("SKIPPED: as an ordinary user (the server is not compiled)");
+await judgePatched({ name: "with a patched Bash", server, bash });
+if (!isRoot) console.log("SKIPPED: as another user, with either Bash (this is an ordinary one)");
+else if (args.length > 0) console.log("SKIPPED: as an ordinary user, with either Bash (the server is not compiled)");
 else await asOrdinaryUser();
 console.log(`${counts.passed} passed, ${counts.failed} failed`);
 Deno.exit(counts.failed === 0 ? 0 : 1);
+
+async function judgePatched({ bash, ...run }: Run & { readonly bash: string | null }): Promise<void> {
+  if (bash === null) return console.log(`SKIPPED: ${run.name} (CODEX097_DIR names none that runs here)`);
+  const patched = { ...run, server: [...run.server, "--bash", bash] };
+  // That Bash loses an entry of a program's environment now and then; which one depends on the others. So its runs
+  // get environments that are the same everywhere.
+  const few = pick("PATH", "HOME", "DENO_DIR");
+  await judge({ ...patched, env: { ...few, LOGNAME: "root" } });
+  const only = "environment";
+  await judge({ ...patched, name: `${run.name}, ${only}`, only, env: { ...few, TERM: "xterm" } });
+}
 
 async function judge({ name, server, directory, only, env }: Run): Promise<void> {
   console.log(`--- ${name}`);
@@ -63,8 +65,9 @@ async function judge({ name, server, directory, only, env }: Run): Promise<void>
     : ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", ...words];
   const { stdout } = await new Deno.Command(command[0]!, {
     args: command.slice(1),
-    ...(env === undefined ? {} : { env, clearEnv: true }),
-    ...(directory === undefined ? {} : { cwd: directory, env: { HOME: directory, DENO_DIR: `${directory}/cache` } }),
+    env: { ...env, ...(directory === undefined ? {} : { HOME: directory, DENO_DIR: `${directory}/cache` }) },
+    clearEnv: env !== undefined,
+    ...(directory === undefined ? {} : { cwd: directory }),
     stderr: "inherit",
   }).output();
   const lines = new TextDecoder().decode(stdout).split("\n");
@@ -108,10 +111,13 @@ async function asOrdinaryUser(): Promise<void> {
   try {
     await Deno.copyFile(Deno.execPath(), `${directory}/deno`);
     await Deno.copyFile(program, `${directory}/exec-server`);
+    if (bash !== null) await Deno.copyFile(bash, `${directory}/bash`);
     const copy = ["-r", Deno.realPathSync(checks!), `${directory}/checks`];
     await new Deno.Command("cp", { args: copy }).output();
     await new Deno.Command("chown", { args: ["-R", `${NOBODY}:${NOBODY}`, directory] }).output();
-    await judge({ name: "as an ordinary user", server: [`${directory}/exec-server`, "mcp"], directory });
+    const run = { name: "as an ordinary user", server: [`${directory}/exec-server`, "mcp"], directory };
+    await judge(run);
+    await judgePatched({ ...run, name: `${run.name}, with a patched Bash`, bash: bash && `${directory}/bash` });
   } finally {
     await Deno.remove(directory, { recursive: true });
   }

@@ -7,6 +7,7 @@ import { parseMcp } from "../../src/cli/mcp/mcp_options.ts";
 import { auditLog } from "../../src/mcp/audit.ts";
 import { Scene } from "../mcp/scene.ts";
 import { McpServer } from "../support/mcp_server.ts";
+import { NO_SANDBOX } from "../support/sandbox_host.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 
 const PAGE = Deno.readTextFileSync(new URL("../../docs/mcp.md", import.meta.url));
@@ -23,10 +24,11 @@ interface Entry {
 Deno.test("every configuration of the page starts a server with four tools", () =>
   inScratchDirectory(async (directory) => {
     const [codex] = blocks("toml");
-    const [claude, code] = blocks("json").map((text) => JSON.parse(text));
+    const [, code] = blocks("json").map((text) => JSON.parse(text));
+    const claude = blocks("sh").find((text) => text.startsWith("claude"))!.trim().split(" -- ")[1]!.split(" ");
     const entries: Entry[] = [
       (parse(codex!) as { mcp_servers: { box: unknown } }).mcp_servers.box as Entry,
-      claude.mcpServers.box,
+      { command: claude[0]!, args: claude.slice(1) },
       code.servers.box,
     ];
     for (const { command, args } of entries) {
@@ -38,20 +40,61 @@ Deno.test("every configuration of the page starts a server with four tools", () 
     }
   }));
 
-Deno.test("the page's words for HTTP are accepted, and its rules decide what it says", async () => {
-  const [words] = blocks("sh");
-  const args = words!.trim().split(" ").slice(2);
-  const options = await parseMcp(args, { env: {}, readTextFile: () => Promise.resolve("a-token-of-some-length") });
-  assert.ok(options.type === "serve" && options.http?.auth.type === "capabilityToken");
+Deno.test("the page's words make a token that only its owner can read, and serve HTTP where its clients look", () =>
+  inScratchDirectory(async (home) => {
+    const [make, serve] = blocks("sh").find((text) => text.includes("--listen"))!.trim().split("\n");
+    const { success } = await new Deno.Command("sh", { args: ["-c", make!], env: { HOME: home } }).output();
+    assert.ok(success);
+    assert.equal((await Deno.stat(`${home}/.exec-server-token`)).mode! & 0o777, 0o600);
+    const args = serve!.replace("~", home).split(" ").slice(2);
+    const options = await parseMcp(args, { env: {}, readTextFile: Deno.readTextFile });
+    assert.ok(options.type === "serve" && options.http?.auth.type === "capabilityToken");
+    assert.ok(options.http.address.type === "tcp");
+    const url = `http://${options.http.address.hostname}:${options.http.address.port}/mcp`;
+    const codex = parse(blocks("toml").at(-1)!) as { mcp_servers: { box: { url: string } } };
+    const [, , code] = blocks("json").map((text) => JSON.parse(text));
+    assert.deepEqual([codex.mcp_servers.box.url, code.servers.box.url], [url, url]);
+    assert.ok(blocks("sh").at(-1)!.includes(` ${url} `));
+  }));
 
+const [RULES] = blocks("python");
+
+Deno.test("the page's rules decide what it says", () => {
   const place = { cwd: "/", home: null };
-  const rules = loadRules([{ path: "default.rules", text: blocks("python")[0]! }], place);
+  const rules = loadRules([{ path: "default.rules", text: RULES! }], place);
   const decision = (...command: string[]) => decide(command, { rules, place }).decision;
   assert.deepEqual(
-    [decision("/usr/bin/git", "pull"), decision("/usr/bin/git", "push"), decision("/sbin/shutdown")],
+    [decision("/usr/bin/lsusb"), decision("/usr/bin/git", "pull"), decision("/sbin/shutdown")],
     ["allow", "prompt", "forbidden"],
   );
   assert.equal(decide(["/work/git", "pull"], { rules, place }).by, "heuristic");
+});
+
+const NO_GIT = await Deno.stat("/usr/bin/git").then(() => null, () => "there is no /usr/bin/git");
+
+Deno.test({
+  name: `with the page's rules a repository's configuration leads nowhere without a question${
+    NO_SANDBOX ?? NO_GIT ? ` (SKIPPED: ${NO_SANDBOX ?? NO_GIT})` : ""
+  }`,
+  ignore: (NO_SANDBOX ?? NO_GIT) !== null,
+  fn: () =>
+    inScratchDirectory(async (directory) => {
+      const work = `${directory}/work`;
+      await Deno.mkdir(`${directory}/rules`);
+      await Deno.mkdir(work);
+      await Deno.writeTextFile(`${directory}/rules/default.rules`, RULES!);
+      const args = ["--sandbox", "workspace-write"];
+      const env = { CODEX_HOME: directory };
+      await using server = new McpServer({ args, env, cwd: work });
+      const { peer } = server;
+      await peer.initialize();
+      peer.onElicit = () => ({ action: "decline" });
+      const outside = `touch ${work}/seen; false`;
+      const command = `git init -q sub && cd sub && git config core.sshCommand '${outside}' && git fetch ssh://x/y`;
+      await peer.call("shell", { command, workdir: work, login: false, timeout_ms: 120_000 });
+      assert.match(peer.prompts[0]?.message ?? "", /^Allow agent to run `\/usr\/bin\/git fetch/);
+      assert.ok([...Deno.readDirSync(work)].every(({ name }) => name !== "seen"));
+    }),
 });
 
 Deno.test("the page's line of the audit has the members that lines have", async () => {

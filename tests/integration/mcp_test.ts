@@ -166,6 +166,51 @@ mcpTest("a command cannot write the rules it is judged by, nor make some", async
   assert.equal(await Deno.readTextFile(`${work}/file`), "ok\n");
 });
 
+mcpTest(
+  "a command cannot write what configures its clients, made or not, and nothing is left of that",
+  async (scene) => {
+    const { work, env } = scene;
+    await Deno.writeTextFile(`${work}/.mcp.json`, "{}");
+    await using server = new McpServer({ args: ["--sandbox", "workspace-write"], env, cwd: work });
+    const { peer } = server;
+    await peer.initialize();
+    const command = `echo x > .mcp.json; rm -f .mcp.json; mv .mcp.json other; for d in .vscode .claude .git .aws; do
+    mkdir $d; echo x > $d/settings.json; mv $d other; done; echo ok > file`;
+    await peer.call("shell", shell(command, work));
+    assert.deepEqual([...Deno.readDirSync(work)].map(({ name }) => name).sort(), [".mcp.json", "file"]);
+    assert.equal(await Deno.readTextFile(`${work}/.mcp.json`), "{}");
+  },
+);
+
+mcpTest(
+  "a command that may write all files, but has no network, is not judged by rules that it writes",
+  async (scene) => {
+    const { work, rules, env } = scene;
+    const [, file] = rules;
+    const mine = `prefix_rule(pattern = [["sh", "id"]], decision = "allow")`;
+    for (const profile of [{ type: "external" }, { type: "managed", file_system: { type: "unrestricted" } }]) {
+      await using server = new McpServer({ args: rules, env, cwd: work });
+      const { peer } = server;
+      await peer.initialize();
+      const call = async (command: string, permissions: object) => {
+        const state = { ...permissions, sandboxCwd: `file://${work}` };
+        return textOf(await peer.call("shell", shell(command, work), { "codex/sandbox-state": state }));
+      };
+      const inside = "sh -c 'grep NoNewPrivs /proc/self/status'; id";
+      const permissionProfile = { ...profile, network: "restricted" };
+      const written = await call(`echo '${mine}' > ${file}; ${inside}`, { permissionProfile });
+      assert.match(written.output, /NoNewPrivs:\s*1/);
+      assert.match(written.denied[0].command, /\/id$/);
+      assert.equal(await Deno.readTextFile(file!), `${mine}\n`);
+      // Nor is a later one, in any sandbox.
+      const later = await call(inside, { sandboxPolicy: { type: "read-only" } });
+      assert.match(later.output, /NoNewPrivs:\s*1/);
+      assert.match(later.denied[0].command, /\/id$/);
+      await Deno.writeTextFile(file!, RULES);
+    }
+  },
+);
+
 mcpTest("over HTTP both eras ask and run, and a client that goes away ends its command", async ({ rules, env }) => {
   const { program, args } = serverCommand();
   const command = [program, ...args, "mcp", ...rules];

@@ -223,6 +223,8 @@ function openPlanned(planned: PlannedDescriptor, ends: ReportEnds, copies: Copie
       closeDescriptor(fd);
       return copies.own(reopened);
     }
+    case "program":
+      return openPlanned({ fd: planned.fd, type: "bytes", bytes: Deno.readFileSync(planned.path) }, ends, copies);
     case "path": {
       const fd = openWithoutLinks(toByteString(planned.path), O_PATH);
       assert.ok(fd >= 0, `open ${planned.path}: ${fd}`);

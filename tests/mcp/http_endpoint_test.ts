@@ -3,6 +3,9 @@ import { systemClock } from "../../src/clock.ts";
 import { silentLogger } from "../../src/log.ts";
 import { HttpEndpoint } from "../../src/mcp/http_endpoint.ts";
 import { type AuthConfig, createAuthenticator, TokenDigest } from "../../src/transport/door/auth.ts";
+import { Admissions } from "../../src/transport/tokens/admissions.ts";
+import type { TokenEntry } from "../../src/transport/tokens/token_file.ts";
+import { TokenTable } from "../../src/transport/tokens/token_table.ts";
 import { McpHttpClient } from "../support/mcp_http_client.ts";
 import { McpPeer } from "../support/mcp_peer.ts";
 import { Scene, textOf } from "./scene.ts";
@@ -102,6 +105,57 @@ Deno.test("who may not connect to the websocket server may not connect here", as
   const named = await rawStatus(open.url, "evil.example");
   assert.match(named, /^HTTP\/1\.1 403 /, "a name that somebody else can point here");
   assert.equal((await fetch(`${new URL(open.url).origin}/healthz`)).status, 200);
+});
+
+Deno.test("a token that is revoked takes its holder's sessions and commands along, in both eras, and nobody else's", async () => {
+  const entry = async (name: string): Promise<TokenEntry> => ({
+    ...{ name, digest: await TokenDigest.ofToken(`token of ${name}`), roles: ["client"], ids: ["*"] },
+    ...{ createdAt: new Date(0), expiresAt: null },
+  });
+  const [alice, bob] = [await entry("alice"), await entry("bob")];
+  using admissions = new Admissions({ table: new TokenTable([alice, bob]), clock: systemClock });
+  const scene = new Scene({ hasHandles: true });
+  await using server = await endpoint(scene, { type: "tokens", admissions, id: "box" });
+  const clientOf = (name: string) =>
+    new McpHttpClient({ ...server, headers: { authorization: `Bearer token of ${name}` } });
+  const start = async (client: McpHttpClient, meta?: object) => {
+    const started = scene.shells.next();
+    const answer = client.peer.call("shell", { ...ARGS, yield_ms: 0 }, meta);
+    const shell = await started;
+    await scene.passTimeUntil(answer);
+    return { shell, handle: textOf(await answer).handle };
+  };
+  const both = async (name: string) => {
+    const client = clientOf(name);
+    await client.peer.initialize();
+    const legacy = await start(client);
+    return { client, legacy, modern: await start(clientOf(name), McpPeer.modernMeta()) };
+  };
+  const [ofAlice, ofBob] = [await both("alice"), await both("bob")];
+  const isAlive = ({ legacy, modern }: typeof ofAlice) => [!legacy.shell.isTerminated, !modern.shell.isTerminated];
+  assert.deepEqual([isAlive(ofAlice), isAlive(ofBob)], [[true, true], [true, true]]);
+
+  // A new token of the same name is another token: it does not inherit what the old one had.
+  const newAlice = { ...alice, digest: await TokenDigest.ofToken("token of alice, the second") };
+  admissions.replace(new TokenTable([newAlice, bob]));
+  await Promise.all([ofAlice.legacy.shell.exited, ofAlice.modern.shell.exited]);
+  assert.deepEqual([isAlive(ofAlice), isAlive(ofBob)], [[false, false], [true, true]]);
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 9, method: "tools/list" });
+  const refused = await ofAlice.client.fetch({ body });
+  assert.equal(refused.status, 401);
+  await refused.body?.cancel();
+  const another = clientOf("alice, the second");
+  another.sessionId = ofAlice.client.sessionId;
+  const lost = await another.fetch({ body });
+  assert.equal(lost.status, 404, "the session is gone");
+  await lost.body?.cancel();
+  await assert.rejects(
+    another.peer.call("shell_poll", { handle: ofAlice.modern.handle }, McpPeer.modernMeta()),
+    /unknown handle/,
+  );
+  const poll = ofBob.client.peer.call("shell_poll", { handle: ofBob.legacy.handle, wait_ms: 0 });
+  await scene.passTimeUntil(poll);
+  assert.equal(textOf(await poll).running, true);
 });
 
 Deno.test("a session is found by its id alone, and bodies that are too long or of no stated length are refused", async () => {

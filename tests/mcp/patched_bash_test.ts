@@ -100,6 +100,72 @@ s.detach()`;
   assert.equal(stdout, "b''\nb''\nb''\nanswered\n");
 });
 
+/**
+ * Asks for a program by hand: `ask.py DIRECTORY NUMBERS FILE ARGV…`, and sends its own descriptors under these numbers.
+ * With `MOVES_TO` it changes its directory after the decision.
+ */
+const ASK_BY_HAND = `import array, json, os, socket, struct, sys
+workdir, numbers, file, argv = sys.argv[1], [int(n) for n in sys.argv[2].split(",") if n], sys.argv[3], sys.argv[4:]
+s = socket.socket(fileno=int(os.environ["CODEX_ESCALATE_SOCKET"]))
+a, b = socket.socketpair()
+s.sendmsg([b"\\0"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [b.fileno()]))])
+s.detach()
+b.close()
+def send(message, fds=[]):
+    body = json.dumps(message).encode()
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+    a.sendmsg([struct.pack("<I", len(body)) + body], rights)
+def receive():
+    size = struct.unpack("<I", a.recv(4, socket.MSG_WAITALL))[0]
+    return json.loads(a.recv(size, socket.MSG_WAITALL))
+send({"file": file, "argv": argv, "workdir": workdir, "env": {}})
+answer = receive()
+if answer["action"] == "Escalate":
+    os.chdir(os.environ.get("MOVES_TO", "."))
+    send({"fds": numbers}, numbers)
+    answer = receive()
+print(json.dumps(answer, separators=(",", ":")), file=sys.stderr)
+`;
+
+watchTest("wrapper: who claims to be in another directory is refused, whatever the rules say", async (scene) => {
+  await Deno.writeTextFile(`${scene.ws}/ask.py`, ASK_BY_HAND);
+  const command = `for d in /etc "$PWD/sub" "$PWD"; do python3 ask.py "$d" 0,1,2 /bin/pwd pwd -P; done`;
+  const { stdout, stderr, calls, counters } = await scene.run(command, { ...STOCK, rules: { pwd: ESCALATE } });
+  const denied = (path: string) => JSON.stringify({ action: { Deny: { reason: `the caller is not in ${path}` } } });
+  assert.deepEqual(stderr.split("\n"), [
+    denied("/etc"),
+    denied(`${scene.ws}/sub`),
+    '{"exit_code":0}',
+    "",
+  ]);
+  assert.equal(stdout, `${scene.ws}\n`);
+  assert.deepEqual(calls.map(({ cwd }) => cwd), [scene.ws], "nobody was asked about what was claimed");
+  assert.deepEqual([counters.denied, counters.escalated], [2, 1]);
+});
+
+watchTest("wrapper: who moves to another directory after the decision is refused", async (scene) => {
+  await Deno.writeTextFile(`${scene.ws}/ask.py`, ASK_BY_HAND);
+  const command = `MOVES_TO=/etc python3 ask.py "$PWD" 0,1,2 /bin/pwd pwd -P`;
+  const { stdout, stderr, counters } = await scene.run(command, { ...STOCK, rules: { pwd: ESCALATE } });
+  assert.equal(stdout, "");
+  assert.match(stderr, /cannot leave the sandbox: its working directory is not .*\/ws any more\n\{"exit_code":1\}\n$/);
+  assert.deepEqual([counters.escalated, counters.refused], [1, 1]);
+});
+
+watchTest("wrapper: a program outside has descriptors 0 to 2, and nothing else that was sent", async (scene) => {
+  await Deno.writeTextFile(`${scene.ws}/ask.py`, ASK_BY_HAND);
+  const look = "/bin/sh sh -c 'for n in /proc/self/fd/*; do readlink $n; done > ../out/seen; true'";
+  const seen = async (numbers: string) => {
+    const command = `exec 19</etc/passwd; python3 ask.py "$PWD" ${numbers} ${look}`;
+    const { stderr } = await scene.run(command, { ...STOCK, rules: { sh: ESCALATE } });
+    assert.equal(stderr, '{"exit_code":0}\n');
+    return (await Deno.readTextFile(`${scene.out}/seen`)).split("\n");
+  };
+  assert.ok(!(await seen("0,1,2,19")).includes("/etc/passwd"));
+  const empty = (await seen("''")).filter((path) => path === "/dev/null");
+  assert.equal(empty.length, 2, "missing ones are empty, not closed");
+});
+
 const bash = Deno.env.get("CODEX_BASH_PATH");
 const reason = bash === undefined ? " (SKIPPED: CODEX_BASH_PATH names no patched Bash)" : "";
 Deno.test({

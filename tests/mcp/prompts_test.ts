@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import type { AuditRecord } from "../../src/mcp/audit.ts";
-import { McpError, McpPeer } from "../support/mcp_peer.ts";
 import { Scene, textOf } from "./scene.ts";
 
 const RULES = `
@@ -196,80 +195,23 @@ Deno.test("each decision leaves a line: what, who asked, which rule, what became
   assert.deepEqual(second.rules, [{ decision: "prompt", file: "/rules/a.rules", line: 2 }]);
 });
 
-// ---------------------------------------------------------------- the 2026 era
-
-const META = McpPeer.modernMeta();
-
-Deno.test("in the 2026 era the open prompts of a call are one answer, and the shell lives on until the call comes again", async () => {
+Deno.test("what becomes of a program that was let out, or was not what was decided, is a line too", async () => {
   const scene = new Scene({ rules: RULES });
-  const { peer } = await scene.client({ era: "modern" });
+  const { peer } = await scene.client();
   const started = scene.shells.next();
-  const first = peer.call("shell", ARGS, META);
+  void peer.call("shell", ARGS, { callId: "call-7" });
   const shell = await started;
-  const verdicts = [shell.exec(["ask", "1"]), shell.exec(["ask", "2"])];
-  await scene.passTimeUntil(first);
-  const { resultType, inputRequests, requestState } = await first;
-  assert.equal(resultType, "input_required");
-  const asked = Object.entries(inputRequests as Record<string, { method: string; params: Record<string, unknown> }>);
-  assert.deepEqual(asked.map(([, { method, params }]) => [method, params["mode"], params["message"]]), [
-    ["elicitation/create", "form", "Allow agent to run `/usr/bin/ask 1` in `/work`?"],
-    ["elicitation/create", "form", "Allow agent to run `/usr/bin/ask 2` in `/work`?"],
+  const call = { file: "/usr/bin/x", argv: ["x"], cwd: "/work", env: {}, pid: 7, isShell: true };
+  shell.options.onEscalated?.(call, { type: "started", pid: 8 });
+  shell.options.onEscalated?.(call, { type: "abandoned" });
+  shell.options.onStrictEnd?.(call, "killed");
+  shell.exit(0);
+  const common = { call: "call-7", client: "test", file: "/usr/bin/x" };
+  assert.deepEqual(scene.audit, [
+    { event: "escalation", ...common, outcome: "started", pid: 8 },
+    { event: "escalation", ...common, outcome: "abandoned" },
+    { event: "strict", ...common, pid: 7, outcome: "killed" },
   ]);
-  scene.clock.advance(100_000);
-  assert.equal(shell.isTerminated, false, "the clock stands still");
-  const inputResponses = { [asked[0]![0]]: ACCEPT, [asked[1]![0]]: { action: "decline" } };
-  const second = peer.call("shell", ARGS, META, { requestState, inputResponses });
-  assert.deepEqual((await Promise.all(verdicts)).map(({ kind }) => kind), ["escalate", "deny"]);
-  shell.print("done\n");
-  shell.exit(0);
-  assert.equal(textOf(await second).output, "done\n");
-
-  const again = peer.call("shell", ARGS, META, { requestState, inputResponses });
-  await assert.rejects(again, (error: McpError) => error.code === -32_602 && /requestState/.test(error.message));
 });
 
-Deno.test("a state that was made up or changed is refused, and starts nothing", async () => {
-  const scene = new Scene({ rules: RULES });
-  const { peer } = await scene.client({ era: "modern" });
-  for (const requestState of ["", "v1.e30.AAAA", "x"]) {
-    await assert.rejects(peer.call("shell", ARGS, META, { requestState, inputResponses: {} }), McpError);
-  }
-  assert.equal(scene.shells.shells.length, 0);
-});
-
-Deno.test("after nine rounds a call asks no more, and its result says what was denied for it", async () => {
-  const scene = new Scene({ rules: RULES });
-  const { peer } = await scene.client({ era: "modern" });
-  const started = scene.shells.next();
-  let call = peer.call("shell", ARGS, META);
-  const shell = await started;
-  for (let round = 1; round <= 9; round++) {
-    const verdict = shell.exec(["ask", String(round)]);
-    await scene.passTimeUntil(call);
-    const { requestState, inputRequests } = await call;
-    const inputResponses = Object.fromEntries(Object.keys(inputRequests).map((id) => [id, ACCEPT]));
-    call = peer.call("shell", ARGS, META, { requestState, inputResponses });
-    assert.equal((await verdict).kind, "escalate");
-  }
-  const last = shell.exec(["ask", "10"]);
-  await scene.passTimeUntil(last);
-  assert.deepEqual(await last, {
-    kind: "deny",
-    reason: "one call can ask no more questions: run the rest in another call",
-  });
-  shell.exit(0);
-  assert.equal(textOf(await call).denied[0].command, "/usr/bin/ask 10");
-});
-
-Deno.test("a client that does not come back for its prompts loses the command", async () => {
-  const scene = new Scene({ rules: RULES });
-  const { peer } = await scene.client({ era: "modern" });
-  const started = scene.shells.next();
-  const first = peer.call("shell", ARGS, META);
-  const shell = await started;
-  const verdict = shell.exec(["ask"]);
-  await scene.passTimeUntil(first);
-  scene.clock.advance(3_600_000);
-  assert.equal(shell.isTerminated, true);
-  assert.deepEqual(await verdict, { kind: "deny", reason: "User cancelled execution" });
-});
+// ---------------------------------------------------------------- the 2026 era

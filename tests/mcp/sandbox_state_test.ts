@@ -1,5 +1,13 @@
 import assert from "node:assert/strict";
-import { callState, flagState, guardedState, SandboxStateError, updatedState } from "../../src/mcp/sandbox_state.ts";
+import { inScratchDirectory } from "../support/scratch_directory.ts";
+import {
+  callState,
+  flagState,
+  guardedState,
+  leavesFilesOpen,
+  SandboxStateError,
+  updatedState,
+} from "../../src/mcp/sandbox_state.ts";
 
 /** As codex 0.166 sends it. */
 const WORKSPACE = {
@@ -66,7 +74,7 @@ Deno.test("guarded paths stay readable only, whatever a sandbox grants, and wher
     sandboxPolicy: { type: "workspace-write", writable_roots: ["/rules", "/rules/below", "/rules-of-others"] },
     sandboxCwd: "/ws",
   });
-  const permissions = guardedState(granted, ["/rules", "/ws/audit"]).sandbox?.permissions;
+  const permissions = guardedState(granted, { paths: ["/rules", "/ws/audit"], tmpdir: undefined }).sandbox?.permissions;
   assert.ok(permissions?.type === "managed" && permissions.fileSystem.type === "restricted");
   const written = permissions.fileSystem.entries.filter(({ access }) => access === "write").map(({ path }) => path);
   const paths = written.flatMap((path) => path.type === "path" ? [path.path] : []);
@@ -76,9 +84,56 @@ Deno.test("guarded paths stay readable only, whatever a sandbox grants, and wher
     { path: { type: "path", path: "/rules" }, access: "read" },
     { path: { type: "path", path: "/ws/audit" }, access: "read" },
   ]);
-  assert.equal(
-    guardedState(updatedState({ sandboxPolicy: { type: "danger-full-access" }, sandboxCwd: "/" }), ["/r"]).sandbox,
-    null,
-  );
   assert.equal(flagState("read-only", "/ws").isNetworkDisabled, true);
+});
+
+Deno.test("a workspace keeps its clients' configuration: directories always, .mcp.json where there is one", () =>
+  inScratchDirectory(async (directory) => {
+    const names = () => {
+      const permissions = flagState("workspace-write", directory).sandbox?.permissions;
+      assert.ok(permissions?.type === "managed" && permissions.fileSystem.type === "restricted");
+      return permissions.fileSystem.entries.flatMap(({ path, access }) =>
+        access === "read" && path.type === "path" ? [path.path.slice(directory.length + 1)] : []
+      );
+    };
+    assert.deepEqual(names(), [".git", ".codex", ".agents", ".claude", ".vscode"]);
+    await Deno.writeTextFile(`${directory}/.mcp.json`, "{}");
+    assert.ok(names().includes(".mcp.json"));
+  }));
+
+Deno.test("a special place at or below a guarded path is taken back too", () => {
+  const special = (value: object) => ({ path: { type: "special", value }, access: "write" });
+  const entries = [
+    special({ kind: "project_roots", subpath: "rules" }),
+    special({ kind: "tmpdir" }),
+    special({
+      kind: "slash_tmp",
+    }),
+  ];
+  const permissionProfile = { ...WORKSPACE.permissionProfile, file_system: { type: "restricted", entries } };
+  const state = updatedState({ permissionProfile, sandboxCwd: "/ws" });
+  const kinds = (paths: string[], tmpdir: string) => {
+    const permissions = guardedState(state, { paths, tmpdir }).sandbox?.permissions;
+    assert.ok(permissions?.type === "managed" && permissions.fileSystem.type === "restricted");
+    return permissions.fileSystem.entries.flatMap(({ path }) => path.type === "special" ? [path.value.kind] : []);
+  };
+  assert.deepEqual(kinds(["/ws/rules"], "/var/own"), ["tmpdir", "slash_tmp"]);
+  assert.deepEqual(kinds(["/var/own"], "/var/own/below"), ["project_roots", "slash_tmp"]);
+  assert.deepEqual(kinds(["/tmp/rules"], "/var/own"), ["project_roots", "tmpdir", "slash_tmp"], "that lies above");
+});
+
+Deno.test("a sandbox for the network alone stays what it is, and is known as one that leaves files open", () => {
+  const guarded = (permissionProfile: object) => {
+    const state = updatedState({ permissionProfile, sandboxCwd: "/ws" });
+    const after = guardedState(state, { paths: ["/rules"], tmpdir: undefined });
+    assert.deepEqual(after, state);
+    return leavesFilesOpen(after);
+  };
+  const unrestricted = { type: "managed", file_system: { type: "unrestricted" } };
+  for (const profile of [{ type: "external" }, unrestricted]) {
+    assert.equal(guarded({ ...profile, network: "restricted" }), true);
+    assert.equal(guarded({ ...profile, network: "enabled" }), false, "nothing is confined");
+  }
+  assert.equal(guarded({ type: "disabled" }), false);
+  assert.equal(leavesFilesOpen(flagState("workspace-write", "/ws")), false);
 });

@@ -3,7 +3,7 @@
 import { InMemoryTransport } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { silentLogger } from "../../src/log.ts";
-import { type AuditRecord, type EscalationRecord } from "../../src/mcp/audit.ts";
+import type { AnyRecord } from "../../src/mcp/audit.ts";
 import { startCommand, type StarterOptions } from "../../src/mcp/command_starter.ts";
 import { ExecDecider } from "../../src/mcp/exec_decider.ts";
 import { McpConnection } from "../../src/mcp/mcp_connection.ts";
@@ -22,6 +22,7 @@ export interface SceneOptions {
   readonly descriptorPrograms?: readonly string[];
   readonly escalate?: "shell" | "all";
   readonly sandbox?: "read-only" | "workspace-write";
+  readonly isAnnotated?: boolean;
   readonly env?: Record<string, string>;
 }
 
@@ -30,25 +31,27 @@ const HOME = { cwd: "/work", home: "/home/u" };
 export class Scene {
   readonly shells = new FakeWatchedShells();
   readonly clock = new ManualClock();
-  readonly audit: (AuditRecord | EscalationRecord)[] = [];
+  readonly audit: AnyRecord[] = [];
   readonly servers: ProtocolServers;
 
   constructor(options: SceneOptions = {}) {
     const { hasHandles = false, preservesPaths = false, escalate = "shell", sandbox = "read-only" } = options;
+    const { isAnnotated = false } = options;
     const { clock } = this;
-    const audit = { write: (record: AuditRecord | EscalationRecord) => void this.audit.push(record) };
+    const audit = { write: (record: AnyRecord) => void this.audit.push(record) };
     const rules = loadRules([{ path: "/rules/a.rules", text: options.rules ?? "" }], HOME);
     const descriptorPrograms = new Set(options.descriptorPrograms);
     const decider = new ExecDecider({
       ...{ rules: () => rules, preservesPaths, descriptorPrograms, escalate, home: HOME.home, audit, clock },
     });
     const starter: StarterOptions = {
-      ...{ shells: this.shells, decider, audit, clock, sandbox, escalate },
+      ...{ shells: this.shells, decider, audit, clock, sandbox, isAnnotated, escalate },
+      keepRules: () => {},
       ...{ cwd: "/work", guardedPaths: ["/rules"], env: options.env ?? { PATH: "/usr/bin" }, patchedBash: null },
       ...{ shell: "/bin/bash", intercept: "all", strictExec: false },
     };
     const calls = new ToolCalls({ hasHandles, clock, start: (args, call) => startCommand(args, call, starter) });
-    const tools = toolList({ hasHandles, annotatedSandbox: null });
+    const tools = toolList({ hasHandles, annotatedSandbox: isAnnotated ? sandbox : null });
     this.servers = new ProtocolServers({ tools, calls, log: silentLogger() });
   }
 

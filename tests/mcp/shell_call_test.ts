@@ -46,6 +46,19 @@ Deno.test("a command that ends is answered in the reference's form, with what th
   assert.equal(sandbox?.permissions.type, "managed");
 });
 
+Deno.test("merge_output is understood by shell alone too, though it is not announced", async () => {
+  for (const [merge_output, output] of [[true, "merged"], [false, "separate"]] as const) {
+    const scene = new Scene();
+    const { peer } = await scene.client();
+    const started = scene.shells.next();
+    const answer = peer.call("shell", { command: "x", workdir: "/work", merge_output });
+    const shell = await started;
+    assert.equal(shell.options.output, output);
+    shell.exit(0);
+    await answer;
+  }
+});
+
 Deno.test("codex gets no structured content, which it would show in place of the text", async () => {
   const scene = new Scene();
   const { peer } = await scene.client({ name: "codex-mcp-client" });
@@ -195,6 +208,44 @@ Deno.test("where no shell can be watched a call fails with the reason", async ()
   const { peer } = await scene.client();
   const { code, message } = await refused(peer.call("shell", { command: "x", workdir: "/work" }));
   assert.deepEqual([code, message], [-32_603, "Cannot watch the shell: the kernel has no notifications"]);
+});
+
+Deno.test("tools announced as sandboxed refuse a sandbox that allows more than was announced, and nothing starts", async () => {
+  const profile = (access: string, network: string) => ({
+    type: "managed",
+    file_system: {
+      type: "restricted",
+      entries: [{ path: { type: "special", value: { kind: "root" } }, access: "read" }, {
+        path: { type: "path", path: "/work" },
+        access,
+      }],
+    },
+    network,
+  });
+  const outcome = async (sandbox: "read-only" | "workspace-write", permissionProfile: object | null) => {
+    const scene = new Scene({ sandbox, isAnnotated: true });
+    const { peer } = await scene.client();
+    const started = scene.shells.next();
+    const meta = permissionProfile === null
+      ? {}
+      : { "codex/sandbox-state": { permissionProfile, sandboxCwd: "file:///work" } };
+    const answer = peer.call("shell", { command: "x", workdir: "/work" }, meta).then(() => "ran", (error) => error);
+    const first = await Promise.race([started, answer]);
+    if (!(first instanceof Error)) (first as Awaited<typeof started>).exit(0);
+    const result = await answer;
+    return typeof result === "string" ? result : `${result.message}`;
+  };
+  const network = { type: "external", network: "restricted" };
+  assert.equal(await outcome("read-only", null), "ran");
+  assert.equal(await outcome("read-only", profile("read", "restricted")), "ran");
+  assert.equal(await outcome("workspace-write", null), "ran");
+  assert.equal(await outcome("workspace-write", profile("write", "restricted")), "ran");
+  for (const more of [profile("write", "restricted"), profile("read", "enabled"), network, { type: "disabled" }]) {
+    assert.match(await outcome("read-only", more), /allows more than this server announces.*change nothing/);
+  }
+  for (const more of [profile("write", "enabled"), { type: "disabled" }]) {
+    assert.match(await outcome("workspace-write", more), /Start the server without --annotate-sandboxed/);
+  }
 });
 
 Deno.test("the sandbox is the call's, else the last update's, else the flag's", async () => {

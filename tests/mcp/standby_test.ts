@@ -12,21 +12,21 @@ const LOOK_AROUND = [
   "env | sort",
   "umask; ulimit -a | grep -v 'file locks'; id; ls -l /proc/self/fd | sed 's/.* \\([0-9]* -> [a-z/]*\\).*/\\1/'",
   "grep -v -e ctxt_switches -e '^Vm' -e '^Rss' -e Cpus -e Mems -e '^x86' /proc/self/status | grep -v '^\\(Pid\\|Tgid\\|Ngid\\):'",
-  "cut -d' ' -f4- /proc/self/mountinfo | sed 's/ \\(shared\\|master\\):[0-9]*//g'",
-  "cat /proc/[0-9]*/comm; ls -a / /dev /dev/shm /sys/class/net; cat /proc/net/dev | wc -l",
+  "cut -d' ' -f4- /proc/self/mountinfo | sed 's/^/MOUNT /'",
+  "for p in /proc/[0-9]*; do [ $p = /proc/1 ] || cat $p/comm; done; echo first $(tr '\\0\\n' '  ' < /proc/1/cmdline | cut -d ' ' -f 1); ls -a / /dev /dev/shm /sys/class/net; cat /proc/net/dev | wc -l",
   "for f in 3 4 5 6 7 8 9; do test -e /proc/self/fd/$f && echo open $f; done",
   "tr '\\0' '\\n' < /proc/$$/environ | sort; kill -l > /dev/null; trap -p; cat /proc/$$/wchan",
 ].join("\n");
 
-/** Processes of ours that wait in a sandbox. Each is a wrapper that leads a session. */
+/** Children of ours that belong to a sandbox which waits. Each leads a session. */
 function wrappers(): number[] {
   return listProcesses().filter(({ ppid, pid, sid }) => ppid === Deno.pid && sid === pid)
-    .map(({ pid }) => pid).filter((pid) => comm(pid) === "bwrap" && isAlive(pid));
+    .map(({ pid }) => pid).filter((pid) => ["launch", "bwrap"].includes(firstWord(pid)) && isAlive(pid));
 }
 
-function comm(pid: number): string {
+function firstWord(pid: number): string {
   try {
-    return Deno.readTextFileSync(`/proc/${pid}/comm`).trim();
+    return Deno.readTextFileSync(`/proc/${pid}/cmdline`).split("\0", 1)[0]!;
   } catch {
     return "";
   }
@@ -35,23 +35,41 @@ function comm(pid: number): string {
 /** Runs a first command, and resolves when sandboxes wait for the next. */
 async function warmUp(scene: WatchedScene): Promise<number[]> {
   await scene.run(":", READ_ONLY);
-  const stubs = () => listProcesses().filter(({ pid }) => comm(pid) === ".launch").map(({ sid }) => sid);
-  while (wrappers().filter((pid) => stubs().includes(pid)).length < 3) {
+  // The child, the first process inside, and the one that will become the command.
+  const isComplete = (child: number) => listProcesses().filter(({ sid }) => sid === child).length === 3;
+  while (wrappers().filter(isComplete).length < 3) {
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   return wrappers();
 }
 
-watchTest("a command in a sandbox that waited finds what one finds in a new one", async (scene) => {
-  const anew = await scene.run(LOOK_AROUND, READ_ONLY);
+/** What a look around has found, except for the few traces of who made the sandbox. */
+function findings(output: string): { readonly mounts: readonly string[]; readonly rest: string } {
+  const lines = output.split("\n");
+  // Later mounts cover earlier ones in the same place. bubblewrap makes parts of `/proc` read-only that are so already. For
+  // an ordinary user it has no right to cut off mounts from the host's, and no need to keep the modes of devices.
+  const visible = lines.filter((line) => /^MOUNT \S+ (?!\/proc\/)/.test(line))
+    .map((line) => Deno.uid() === 0 ? line : line.replace(/ master:\d+/, "").replace(/( \/dev\/\w+) ro,/, "$1 rw,"));
+  const mounts = new Map(visible.map((line) => [line.split(" ")[2]!, line]));
+  const rest = lines.filter((line) => !/^(MOUNT|first) /.test(line) && line !== ".launch");
+  return { mounts: [...mounts.values()].sort(), rest: rest.join("\n") };
+}
+
+watchTest("a command in a sandbox that waited finds what one finds in a sandbox of bubblewrap's", async (scene) => {
+  const ordinary = scene.withoutStandbys();
+  const anew = await ordinary.run(LOOK_AROUND, READ_ONLY);
+  await ordinary.shells.close();
   const waited = await warmUp(scene);
   const running = await scene.start(LOOK_AROUND, READ_ONLY);
   assert.ok(waited.includes(running.shell.pid), "it did not run in one that waited");
   const again = await running.outcome();
-  assert.equal(again.stdout, anew.stdout);
+  assert.match(anew.stdout, /^first bwrap$/m);
+  assert.match(again.stdout, /^first launch$/m);
+  assert.deepEqual(findings(again.stdout), findings(anew.stdout));
   assert.equal(again.stderr, anew.stderr);
   assert.equal(again.exitCode, anew.exitCode);
   assert.match(anew.stdout, new RegExp(`^PWD=${scene.ws}$`, "m"));
+  assert.match(anew.stdout, /^CapBnd:\t0+\n[^]*^NoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t2$/m);
 });
 
 watchTest("each is used once: nothing of a command is left for the next", async (scene) => {
@@ -88,6 +106,23 @@ watchTest("what depends on the disk is never made beforehand", async (scene) => 
   for (const rules of ["read /, write ws", "read /, deny out", "read /, deny none", "read /usr", "write /"]) {
     assert.ok(await service.standBy(scene.host.sandbox(rules), command) === null, rules);
   }
+});
+
+watchTest("where only bubblewrap may make sandboxes, it makes those that wait, too", async (scene) => {
+  const { service } = scene.host;
+  const program = { argv: ["/bin/bash", "-c", ":"], arg0: null, cwd: "/", env: {} };
+  const command = { ...program, enforceManagedNetwork: false, asksBeforeExec: true };
+  const standBy = async () => (await service.standBy(scene.host.sandbox("read /"), command))!;
+  const made = await standBy();
+  assert.equal((await made.prepare()).plan.argv[0], "launch");
+  assert.equal((await standBy()).key, made.key);
+  for (const _ of [1, 2]) made.failed(new Error("too many open files"));
+  assert.equal((await standBy()).key, made.key, "that may pass");
+  made.failed(new Error("not permitted"));
+  const other = await standBy();
+  assert.equal((await other.prepare()).plan.argv[0], "bwrap");
+  const { stdout } = await scene.run("tr '\\0\\n' '  ' < /proc/1/cmdline | cut -d ' ' -f 1", READ_ONLY);
+  assert.equal(stdout, "bwrap\n");
 });
 
 watchTest("another sandbox gives up those that waited; so does the end", async (scene) => {

@@ -271,7 +271,8 @@ watchTest(
     });
     const [obstacle, refusal] = stdout.split("\n");
     assert.match(obstacle!, /cannot watch the programs it starts: Device or resource busy/);
-    assert.equal(refusal, `Cannot watch the shell's programs: ${obstacle}`);
+    const advice = "--bash names a Bash that asks by itself instead";
+    assert.equal(refusal, `Cannot watch the shell's programs: ${obstacle}; ${advice}`);
     assert.doesNotMatch(stdout, /something ran/);
   },
 );

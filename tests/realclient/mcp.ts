@@ -9,7 +9,7 @@
 import assert from "node:assert/strict";
 import { serverCommand, TestServer } from "../support/test_server.ts";
 import { until } from "../support/until.ts";
-import { child, McpScene, RULES, type Say } from "./mcp_scene.ts";
+import { child, McpScene, type Place, RULES, type Say } from "./mcp_scene.ts";
 import { NO_CODEX } from "./scene.ts";
 
 const ERA_OF_2026 = { CODEX_MCP_PROTOCOL_VERSION: "2026-07-28" };
@@ -22,23 +22,31 @@ const shell = (command: string, more: Record<string, unknown> = {}): Say => {
   return () => ({ tool: "shell", arguments: { command, workdir: "/", login: false, timeout_ms: 60_000, ...more } });
 };
 
-codexTest("codex runs what is allowed, is told what is denied, and asks its user about the rest", async () => {
-  await using scene = await McpScene.open({
-    server: (place) => child(place),
-    calls: [
-      () =>
-        shell(`touch ${scene.place.work}/made; echo x > ${scene.place.work}/denied; ls ${scene.place.work}`)(new Map()),
-      shell("id; echo after"),
-      shell("uname; echo after"),
-      shell("uname; echo after"),
-      shell("echo before; sleep 600", { timeout_ms: 1500 }),
-    ],
-  });
+/** Commands of which one is allowed, one denied, two are asked about, and one does not end in time. */
+function eachDecision(place: () => McpScene["place"], denied: string): Say[] {
+  return [
+    () => shell(`touch ${place().work}/made; echo x > ${place().work}/denied; ls ${place().work}`)(new Map()),
+    shell(denied),
+    shell("uname; echo after"),
+    shell("uname; echo after"),
+    shell("echo before; sleep 600", { timeout_ms: 1500 }),
+  ];
+}
+
+async function acceptThenDecline(scene: McpScene): Promise<void> {
   const answers = [{ action: "accept", content: {} }, { action: "decline" }];
   scene.app.onQuestion = () => answers.shift();
   await scene.turn();
   await scene.app.untilTurnEnds();
   assert.match(scene.result(0).output, /^made\n.*(Read-only file system|Permission denied)/s);
+}
+
+codexTest("codex runs what is allowed, is told what is denied, and asks its user about the rest", async () => {
+  await using scene = await McpScene.open({
+    server: (place) => child(place),
+    calls: eachDecision(() => scene.place, "id; echo after"),
+  });
+  await acceptThenDecline(scene);
   const denied = scene.result(1);
   assert.deepEqual([denied.exit_code, denied.output], [0, "after\nExecution denied: Execution forbidden by policy\n"]);
   assert.match(denied.denied[0].command, /\/id$/);
@@ -71,6 +79,34 @@ codexTest("the sandbox is the one that codex has at the moment, in both eras", a
   }
 });
 
+codexTest("with what docs/mcp.md says codex has no shell of its own, and ours works", async () => {
+  const page = await Deno.readTextFile(new URL("../../docs/mcp.md", import.meta.url));
+  const features = /^\[features\]\n(.*)\n$/m.exec(page)![1]!;
+  await using scene = await McpScene.open({
+    features,
+    server: (place) => child(place),
+    calls: [
+      () => ({ tool: "exec_command", isCodexs: true, arguments: { cmd: "echo own" } }),
+      shell("echo ours"),
+    ],
+  });
+  await scene.turn();
+  await scene.app.untilTurnEnds();
+  assert.match(scene.text(0), /unsupported call: exec_command/);
+  assert.equal(scene.result(1).output, "ours\n");
+});
+
+codexTest("where codex may not ask, it declines at once, and under full access it accepts at once", async () => {
+  for (const sandbox of ["workspace-write", "danger-full-access"]) {
+    await using scene = await McpScene.open({ server: (place) => child(place), calls: [shell("uname; echo after")] });
+    await scene.turn({ sandbox, approvalPolicy: "never" });
+    await scene.app.untilTurnEnds();
+    const denied = "after\nExecution denied: User declined execution\n";
+    assert.equal(scene.result(0).output, sandbox === "workspace-write" ? denied : "Linux\nafter\n");
+    assert.deepEqual(scene.app.questions, []);
+  }
+});
+
 codexTest("codex goes on with a long command by its handle", async () => {
   let handle = "";
   await using scene = await McpScene.open({
@@ -94,36 +130,42 @@ codexTest("codex goes on with a long command by its handle", async () => {
   assert.equal(scene.result(4).stopped, true);
 });
 
-codexTest(
-  "an interrupted turn, and a codex that dies, end the command with what it let out of the sandbox",
-  async () => {
+/** Every way in which a command loses its client, and the places where it runs. */
+const LOSSES = [["interrupt", "here"], ["death", "here"], ["interrupt", "there"], ["death", "there"]] as const;
+
+for (const [way, place] of LOSSES) {
+  const where = place === "here" ? "" : ", on a machine behind our own server";
+  const who = way === "interrupt" ? "an interrupted turn" : "a codex that dies";
+  codexTest(`${who} ends the command with what it let out of the sandbox${where}`, async () => {
     const mark = crypto.randomUUID();
-    for (const way of ["interrupt", "death"] as const) {
-      await using scene = await McpScene.open({
-        server: (place) => child(place, { words: ["--escalate", "shell"] }),
-        calls: [
-          () => {
-            // What leaves the sandbox writes where nothing inside may.
-            const { rules, work } = scene.place;
-            Deno.writeTextFileSync(rules, `${RULES}prefix_rule(pattern = ["sh"], decision = "allow")\n`);
-            const outside = `echo $$ > ${work}/outside; exec sleep 600.${parseInt(mark, 16) % 1000}`;
-            return shell(`sleep 601 & sh -c '${outside}'; echo never`)(new Map());
-          },
-        ],
-      });
-      const turn = await scene.turn();
-      const file = `${scene.place.work}/outside`;
-      const pid = () => Deno.readTextFileSync(file).trim();
-      await until(() => exists(file) && pid() !== "", () => `nothing ran outside: ${scene.text(0)}`);
-      assert.ok(isAlive(pid()));
-      if (way === "interrupt") {
-        await scene.app.request("turn/interrupt", turn);
-        await scene.app.untilTurnEnds();
-      } else await scene.app.kill();
-      await until(() => !isAlive(pid()), () => `${pid()} outlives the ${way}`);
-    }
-  },
-);
+    // A machine keeps the session of a client that is gone for a while, in case it comes back.
+    const args = ["--detached-session-ttl-ms", "1000"];
+    await using machine = place === "there" ? await TestServer.start({ args }) : null;
+    const words = ["--escalate", "shell"];
+    await using scene = await McpScene.open({
+      server: machine === null ? (place) => child(place, { words }) : behind(machine, words),
+      calls: [
+        () => {
+          // What leaves the sandbox writes where nothing inside may.
+          const { rules, work } = scene.place;
+          Deno.writeTextFileSync(rules, `${RULES}prefix_rule(pattern = ["sh"], decision = "allow")\n`);
+          const outside = `echo $$ > ${work}/outside; exec sleep 600.${parseInt(mark, 16) % 1000}`;
+          return shell(`sleep 601 & sh -c '${outside}'; echo never`)(new Map());
+        },
+      ],
+    });
+    const turn = await scene.turn();
+    const file = `${scene.place.work}/outside`;
+    const pid = () => Deno.readTextFileSync(file).trim();
+    await until(() => exists(file) && pid() !== "", () => `nothing ran outside: ${scene.text(0)}`);
+    assert.ok(isAlive(pid()));
+    if (way === "interrupt") {
+      await scene.app.request("turn/interrupt", turn);
+      await scene.app.untilTurnEnds();
+    } else await scene.app.kill();
+    await until(() => !isAlive(pid()), () => `${pid()} outlives the ${way}`);
+  });
+}
 
 codexTest("codex reaches the tool over HTTP with a token, and asks there too", async () => {
   const { program, args } = serverCommand();
@@ -169,23 +211,52 @@ codexTest("in the 2026 era codex asks between two rounds of one call", async () 
   assert.equal(scene.app.questions.length, 3);
 });
 
-codexTest("the tool runs on a machine behind our own server, where codex reaches it", async () => {
+/** Behind a machine that codex reaches through our own server: there the tool is a child of that server. */
+function behind(machine: TestServer, words: readonly string[] = []): (place: Place) => string {
+  return (place) => {
+    Deno.writeTextFileSync(
+      `${place.home}/codex/environments.toml`,
+      `default = "devbox"\ninclude_local = true\n[[environments]]\nid = "devbox"\nurl = "${machine.url}"\n`,
+    );
+    return child(place, { words, more: `environment_id = "devbox"\ncwd = ${JSON.stringify(place.work)}` });
+  };
+}
+
+codexTest("on a machine behind our own server: allowed, denied, asked about and timed out", async () => {
   await using machine = await TestServer.start();
   await using scene = await McpScene.open({
-    server: (place) => {
-      Deno.writeTextFileSync(
-        `${place.home}/codex/environments.toml`,
-        `default = "devbox"\ninclude_local = true\n[[environments]]\nid = "devbox"\nurl = "${machine.url}"\n`,
-      );
-      return child(place, { more: `environment_id = "devbox"\ncwd = ${JSON.stringify(place.work)}` });
-    },
-    calls: [shell("echo here; id; echo after"), shell("uname; echo after")],
+    server: behind(machine),
+    calls: eachDecision(() => scene.place, "echo here; id; echo after"),
   });
-  scene.app.onQuestion = () => ({ action: "accept", content: {} });
+  await acceptThenDecline(scene);
+  assert.equal(scene.result(1).output, "here\nafter\nExecution denied: Execution forbidden by policy\n");
+  assert.equal(scene.result(2).output, "Linux\nafter\n");
+  assert.equal(scene.result(3).output, "after\nExecution denied: User declined execution\n");
+  assert.equal(scene.app.questions.length, 2);
+  const timedOut = scene.result(4);
+  assert.deepEqual([timedOut.timed_out, timedOut.output], [true, "before\n"]);
+});
+
+codexTest("on a machine behind our own server: a long command goes on by its handle", async () => {
+  let handle = "";
+  await using machine = await TestServer.start();
+  await using scene = await McpScene.open({
+    server: behind(machine, ["--tools", "all"]),
+    calls: [
+      shell("echo one; read line; echo got $line", { yield_ms: 1000, stdin: true }),
+      () => {
+        handle = scene.result(0).handle;
+        return { tool: "shell_input", arguments: { handle, text: "two\n", wait_ms: 30_000 } };
+      },
+      shell("sleep 600", { yield_ms: 500 }),
+      () => ({ tool: "shell_stop", arguments: { handle: scene.result(2).handle } }),
+    ],
+  });
   await scene.turn();
   await scene.app.untilTurnEnds();
-  assert.equal(scene.result(0).output, "here\nafter\nExecution denied: Execution forbidden by policy\n");
-  assert.equal(scene.result(1).output, "Linux\nafter\n");
+  assert.deepEqual([scene.result(0).running, scene.result(0).output], [true, "one\n"]);
+  assert.deepEqual([scene.result(1).exit_code, scene.result(1).output], [0, "got two\n"]);
+  assert.equal(scene.result(3).stopped, true);
 });
 
 function exists(path: string): boolean {

@@ -14,6 +14,8 @@ prefix_rule(pattern = ["uname"], decision = "prompt")
 
 export interface Call {
   readonly tool: string;
+  /** Whether the tool is codex's own. */
+  readonly isCodexs?: boolean;
   readonly arguments: Record<string, unknown>;
 }
 type Outputs = ReadonlyMap<string, { readonly text: string }>;
@@ -66,13 +68,13 @@ export class McpScene implements AsyncDisposable {
     const log = model.script(
       "mcp",
       calls.map((say, index) => async ({ outputs }: { outputs: Outputs }) => {
-        const { tool, arguments: words } = await say(outputs);
+        const { tool, isCodexs = false, arguments: words } = await say(outputs);
         const call = {
           type: "function_call",
           id: `fc_c${index}`,
           call_id: `c${index}`,
           name: tool,
-          namespace: "mcp__box",
+          ...(isCodexs ? {} : { namespace: "mcp__box" }),
         };
         return [{ ...call, arguments: JSON.stringify(words) }];
       }),

@@ -31,3 +31,14 @@ Deno.test("the rule at the top of docs/rules.md is one", () => {
   const [, rules = ""] = /^```python\n([^]*?)^```$/m.exec(PAGE)!;
   assert.equal(rulesOf(rules).rules.length, 1);
 });
+
+Deno.test("no example of a page allows a program that runs what files of a workspace say", () => {
+  // Add a program here only if nothing that may follow in its arguments, environment or directory makes it do more.
+  const harmless = ["lsusb"];
+  for (const name of ["rules", "mcp"]) {
+    const page = Deno.readTextFileSync(new URL(`../../docs/${name}.md`, import.meta.url));
+    const texts = Array.from(page.matchAll(/^```python\n([^]*?)^```$/gm), ([, text]) => text!);
+    const allowed = texts.flatMap((text) => rulesOf(text).rules).filter(({ decision }) => decision === "allow");
+    assert.deepEqual(allowed.map(({ first }) => first).filter((first) => !harmless.includes(first)), [], name);
+  }
+});

@@ -17,6 +17,8 @@ class FakeShell implements WatchedShell {
   readonly options: WatchedShellOptions;
   readonly written: string[] = [];
   isStdinClosed = false;
+  /** What it does not read waits until its end. */
+  isReading = true;
   isTerminated = false;
   hasStoppedReading = false;
   /** Whether a child holds the output open after the shell's end. */
@@ -54,9 +56,10 @@ class FakeShell implements WatchedShell {
     if (!this.isHeldOpen) this.#closed.resolve();
   }
 
-  write(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+  write(bytes: Uint8Array<ArrayBuffer>): Promise<"written" | "closed"> {
+    if (!this.isReading) return this.#closed.promise.then(() => "closed");
     this.written.push(new TextDecoder().decode(bytes));
-    return Promise.resolve();
+    return Promise.resolve("written");
   }
 
   closeStdin(): void {

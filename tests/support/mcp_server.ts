@@ -4,6 +4,8 @@ import { type McpMessage, McpPeer } from "./mcp_peer.ts";
 import { serverCommand } from "./test_server.ts";
 
 export interface McpServerOptions {
+  /** Another server of the same kind; ours otherwise. */
+  readonly command?: readonly string[];
   readonly args?: readonly string[];
   readonly env?: Record<string, string>;
   readonly cwd?: string;
@@ -17,10 +19,10 @@ export class McpServer implements AsyncDisposable {
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
   readonly #reading: Promise<void>;
 
-  constructor({ args = [], env = {}, cwd }: McpServerOptions = {}) {
-    const command = serverCommand();
-    this.#child = new Deno.Command(command.program, {
-      args: [...command.args, "mcp", ...args],
+  constructor({ command = ownCommand(), args = [], env = {}, cwd }: McpServerOptions = {}) {
+    const [program, ...words] = command;
+    this.#child = new Deno.Command(program!, {
+      args: [...words, ...args],
       env,
       ...(cwd === undefined ? {} : { cwd }),
       stdin: "piped",
@@ -71,4 +73,9 @@ export class McpServer implements AsyncDisposable {
       }
     }
   }
+}
+
+function ownCommand(): string[] {
+  const { program, args } = serverCommand();
+  return [program, ...args, "mcp"];
 }

@@ -82,12 +82,17 @@ export class SandboxHost implements AsyncDisposable {
     return new SandboxHost(root, setting);
   }
 
-  /** `read /, write ws, deny out`: relative paths are below the root. Patterns are denied, too. */
+  /**
+   * `read /, write ws, deny out`: relative paths are below the root. Patterns are denied, too. `external` and
+   * `unrestricted`: nothing is said about files.
+   */
   sandbox(
     text: string,
     network: "restricted" | "enabled" = "restricted",
     deniedPatterns: readonly string[] = [],
   ): Sandbox {
+    if (text === "external") return parsed({ type: "external", network });
+    if (text === "unrestricted") return parsed({ type: "managed", file_system: { type: "unrestricted" }, network });
     const paths = text.split(",").map((entry) => {
       const [access, path] = entry.trim().split(" ");
       const absolute = path!.startsWith("/") ? path! : `${this.root}/${path}`;
@@ -95,10 +100,7 @@ export class SandboxHost implements AsyncDisposable {
     });
     const patterns = deniedPatterns.map((pattern) => ({ path: { type: "glob_pattern", pattern }, access: "deny" }));
     const entries = [...paths, ...patterns];
-    return SandboxParam.parse({
-      permissions: { type: "managed", file_system: { type: "restricted", entries }, network },
-      windowsSandboxLevel: "disabled",
-    });
+    return parsed({ type: "managed", file_system: { type: "restricted", entries }, network });
   }
 
   /** The same request inside a sandbox. */
@@ -111,6 +113,10 @@ export class SandboxHost implements AsyncDisposable {
     await this.backend.close({ graceMs: 0 });
     await Deno.remove(this.root, { recursive: true });
   }
+}
+
+function parsed(permissions: unknown): Sandbox {
+  return SandboxParam.parse({ permissions, windowsSandboxLevel: "disabled" });
 }
 
 /** Names in a directory, sorted. */

@@ -12,7 +12,7 @@ import type {
 import { NO_LISTENER, NO_SANDBOX, SandboxHost } from "./sandbox_host.ts";
 
 /** Why no shell can be watched here; null when one can. */
-const NO_WATCH: string | null = Deno.build.arch !== "x86_64" ? `${Deno.build.arch}` : NO_SANDBOX ?? NO_LISTENER;
+export const NO_WATCH: string | null = Deno.build.arch !== "x86_64" ? `${Deno.build.arch}` : NO_SANDBOX ?? NO_LISTENER;
 
 export interface Outcome {
   readonly exitCode: number;
@@ -50,14 +50,19 @@ export class WatchedScene implements AsyncDisposable {
   readonly shells: KernelWatchedShells;
   readonly serverEnv = { PATH: "/usr/bin:/bin", HOME: "/nowhere", XDG_CONFIG_HOME: "/nowhere/config" };
 
-  private constructor(host: SandboxHost) {
+  private constructor(host: SandboxHost, options: { readonly keepsSandboxes?: boolean } = {}) {
     this.host = host;
     const { backend, service } = host;
-    this.shells = new KernelWatchedShells({ backend, service, serverEnv: this.serverEnv });
+    this.shells = new KernelWatchedShells({ backend, service, serverEnv: this.serverEnv, ...options });
   }
 
   static async open(): Promise<WatchedScene> {
     return new WatchedScene(await SandboxHost.open());
+  }
+
+  /** The same host, where every sandbox is made for its command. Its shells are the caller's to close. */
+  withoutStandbys(): WatchedScene {
+    return new WatchedScene(this.host, { keepsSandboxes: false });
   }
 
   get ws(): string {

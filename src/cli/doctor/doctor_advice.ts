@@ -79,7 +79,12 @@ function sandboxAdvice(report: Omit<DoctorReport, "advice">, surroundings: Surro
   if (report.features.length === 0) {
     return [report.runtime.os === "linux" ? "Run with --allow-ffi." : "Run the server on Linux to confine requests."];
   }
-  return [...settingAdvice(report), ...bubblewrapAdvice(report, surroundings), ...featureAdvice(report)];
+  return [
+    ...settingAdvice(report),
+    ...bubblewrapAdvice(report, surroundings),
+    ...featureAdvice(report),
+    ...programWatchAdvice(report),
+  ];
 }
 
 function settingAdvice({ setting, bubblewrap }: Omit<DoctorReport, "advice">): string[] {
@@ -136,6 +141,12 @@ function featureAdvice({ features, bubblewrap }: Omit<DoctorReport, "advice">): 
     }
     return FEATURE_ADVICE[name] ?? [];
   });
+}
+
+function programWatchAdvice({ programWatch }: Omit<DoctorReport, "advice">): string[] {
+  return programWatch.works
+    ? []
+    : ["Start exec-server mcp with --bash PATH, a Bash that asks by itself: without it every command is refused here."];
 }
 
 function byCommand({ distributions }: Surroundings): string {

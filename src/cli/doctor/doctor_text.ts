@@ -88,7 +88,10 @@ function identityLine({ file, fingerprint, refused }: IdentityReport): string {
   return `  --  ${"identity".padEnd(TITLE_WIDTH)}${detail}`;
 }
 
-function verdict({ ok, door }: DoctorReport): string {
+function verdict({ ok, door, programWatch }: DoctorReport): string {
+  if (ok && !programWatch.works) {
+    return "All of these policies can be enforced here, but exec-server mcp cannot decide programs without --bash.";
+  }
   if (ok) return "All of these policies can be enforced here.";
   if (door.refused !== null) return "A server with these flags does not start.";
   return "Requests with a refused policy do not run here.";

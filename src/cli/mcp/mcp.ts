@@ -87,7 +87,10 @@ function protocolServers(
   });
   const guardedPaths = [...paths, ...(auditFile === null ? [] : [resolve(cwd, auditFile)])];
   const starter: StarterOptions = {
-    ...{ shells, decider, audit, clock, sandbox, cwd, guardedPaths, env, patchedBash },
+    ...{ shells, decider, audit, clock, sandbox, isAnnotated, cwd, guardedPaths, env, patchedBash },
+    keepRules: () => {
+      if (keeper.keep()) log.warn("a sandbox confines no files: rule files are not read again until the next start");
+    },
     ...{ intercept, escalate, strictExec, shell: bashPath(patchedBash !== null) },
   };
   const calls = new ToolCalls({ hasHandles, clock, start: (args, call) => startCommand(args, call, starter) });

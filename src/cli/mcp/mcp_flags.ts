@@ -19,6 +19,9 @@ error, one JSON object per line.`;
 
 const { listen: _listen, "allow-origin": _origin, ...doorFlags } = DOOR_FLAGS;
 
+/** Those that mean nothing without `--listen`. */
+export const MCP_DOOR_FLAGS = doorFlags;
+
 export const MCP_FLAGS = {
   rules: {
     section: "Decisions",
@@ -96,7 +99,8 @@ export const MCP_FLAGS = {
     hasVariable: false,
     help:
       "What commands may do when the client does not say: read all files, or also write below the directory in which " +
-      "the server was started, and in temporary directories. Neither has network.",
+      "the server was started, and in temporary directories, except in .git, .codex, .agents, .aws, .claude, .vscode and " +
+      ".mcp.json. Neither has network.",
   },
   tools: {
     section: "Tools",
@@ -115,7 +119,8 @@ export const MCP_FLAGS = {
     hasVariable: false,
     help:
       "Announce the tools as what --sandbox makes of them: under read-only as tools that change nothing and reach no " +
-      "network, which clients may run without asking. It is not true of what your rules allow to leave the sandbox.",
+      "network, which clients may run without asking. Calls for which the client (such as codex) sends a sandbox that " +
+      "allows more are then refused. It is not true of what your rules allow to leave the sandbox.",
   },
   bash: {
     section: "Patched Bash",
@@ -147,6 +152,15 @@ export const MCP_FLAGS = {
       "socket, unix:/PATH.",
   },
   ...doorFlags,
+  "insecure-no-auth": {
+    ...doorFlags["insecure-no-auth"],
+    help:
+      "Ask for no token on an address beyond this machine without --ws-auth. Anyone who can reach the port can then " +
+      "run commands.",
+  },
+  "tls-cert": { ...doorFlags["tls-cert"], help: doorFlags["tls-cert"].help.replace("wss:", "https:") },
+  "tls-key": { ...doorFlags["tls-key"], help: doorFlags["tls-key"].help.replace("wss:", "https:") },
+  "ws-auth": { ...doorFlags["ws-auth"], whenAbsent: "none; on standard input and output nobody logs in" },
   log: SERVE_FLAGS.log,
   "log-level": { ...SERVE_FLAGS["log-level"], default: "warn", hasVariable: false },
   help: SERVE_FLAGS.help,

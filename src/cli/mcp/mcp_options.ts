@@ -10,7 +10,7 @@ import { quoted, refusal, refuseSurplus } from "../cli_error.ts";
 import { type Environment, type FlagValues, type GivenAs, parseFlags } from "../flags.ts";
 import type { ReadTextFile } from "../serve/auth_options.ts";
 import { doorOptions } from "../serve/door_options.ts";
-import { MCP_FLAGS, type McpFlags } from "./mcp_flags.ts";
+import { MCP_DOOR_FLAGS, MCP_FLAGS, type McpFlags } from "./mcp_flags.ts";
 
 /** Where and for whom HTTP is served. */
 export interface HttpDoor {
@@ -50,6 +50,8 @@ export async function parseMcp(
   if (parsed.type === "action") return { type: parsed.action };
   const { values, givenAs, positionals } = parsed;
   refuseSurplus(positionals[0]);
+  const patched = patchedBash(values, env);
+  refuseContradictions(values, givenAs, patched);
   return {
     type: "serve",
     http: values.listen === null
@@ -65,7 +67,7 @@ export async function parseMcp(
     sandbox: values.sandbox,
     hasHandles: values.tools === "all",
     isAnnotated: values["annotate-sandboxed"],
-    patchedBash: patchedBash(values, env),
+    patchedBash: patched,
     log: { format: values.log, level: values["log-level"] },
   };
 }
@@ -84,9 +86,38 @@ function patchedBash({ bash, execve }: FlagValues<McpFlags>, env: Environment): 
   throw refusal("--execve needs --bash PATH or CODEX_BASH_PATH: it is what a patched Bash asks with");
 }
 
+/** Flags that would be ignored are refused: somebody relies on what they promise. */
+function refuseContradictions(
+  { intercept, escalate }: FlagValues<McpFlags>,
+  givenAs: GivenAs<McpFlags>,
+  patched: PatchedBash | null,
+): void {
+  if (patched === null) {
+    if (intercept === "all" || escalate === "shell") return;
+    throw refusal(
+      "--escalate all needs --intercept all: of what the shell does not start itself nothing is decided, and so " +
+        "nothing can leave the sandbox",
+    );
+  }
+  const isAsked = {
+    "strict-exec": givenAs["strict-exec"] !== undefined,
+    "escalate-fds": givenAs["escalate-fds"] !== undefined,
+    "intercept all": givenAs.intercept !== undefined && intercept === "all",
+    "escalate all": escalate === "all",
+  };
+  const [flag] = Object.entries(isAsked).find(([, given]) => given) ?? [];
+  if (flag === undefined) return;
+  throw refusal(
+    `--${flag} does not go with ${
+      givenAs.bash === undefined ? "CODEX_BASH_PATH" : "--bash"
+    }: a patched Bash asks about ` +
+      "its own programs alone and passes on standard input, output and error; leave one of the two out",
+  );
+}
+
 /** On standard input and output nobody logs in. A flag that says otherwise was meant for something else. */
 function refuseDoorFlags(givenAs: GivenAs<McpFlags>): null {
-  for (const flag of ["ws-auth", "tls-cert", "tls-key", "insecure-no-auth", "allow-other-users"] as const) {
+  for (const flag of Object.keys(MCP_DOOR_FLAGS) as (keyof typeof MCP_DOOR_FLAGS)[]) {
     const writtenAs = givenAs[flag];
     // A variable may be meant for another server that is started beside this one.
     if (writtenAs?.startsWith("--")) throw refusal(`${writtenAs} needs --listen`);

@@ -7,7 +7,7 @@ import fs from "node:fs";
 import type { Hash } from "node:crypto";
 import { EACCES, EINVAL, EIO, ELOOP, ENXIO } from "../../os/errno.ts";
 import { S_IFCHR, S_IFLNK, S_IFREG } from "../../os/files/file_stat.ts";
-import { ownUid } from "../../os/own_uid.ts";
+import { ownUid } from "../../os/own_ids.ts";
 import type { ContentDigest } from "../../protocol/fs.ts";
 import { toByteString } from "../../os/files/byte_string.ts";
 import type { PieceOptions as DirectPieceOptions } from "../content.ts";

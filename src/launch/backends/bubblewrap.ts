@@ -12,13 +12,20 @@
  */
 
 import { internalError, invalidRequest } from "../../errors.ts";
-import { type ConfinedCommand, type LaunchPlan, planInherited, WRAPPER_BLOCKED_SIGNALS } from "../launch_plan.ts";
+import {
+  type ConfinedCommand,
+  type LaunchPlan,
+  planInherited,
+  type PlannedView,
+  WRAPPER_BLOCKED_SIGNALS,
+} from "../launch_plan.ts";
 import type { KernelMounts } from "../kernel_mounts.ts";
-import { CLOSING_CAPABILITIES, launchStub, type ListeningFilter } from "../stub/launch_stub.ts";
+import { CLOSING_CAPABILITIES, launchStub, type ListeningFilter, processLimits } from "../stub/launch_stub.ts";
 import type { FilePolicy, Policy } from "../policy/policy.ts";
 import { execFilter, networkFilter, seccompProgram } from "../stub/seccomp.ts";
 import type { Architecture } from "../stub/syscalls.ts";
 import { MountArguments } from "./bubblewrap_mounts.ts";
+import { DEVICES } from "../devices.ts";
 
 /** An installed bubblewrap, as `bubblewrap_tool.ts` finds it. */
 export interface BubblewrapTool {
@@ -40,11 +47,8 @@ const SECCOMP_FD = 4;
 const REPORT_FD = 5;
 const STUB_FD = 6;
 const INFO_FD = 7;
-/**
- * For a sandbox whose command comes later: the command is written to this descriptor. The descriptors of the mounts
- * follow.
- */
-const COMMAND_FD = 8;
+/** The wrapper itself, where the server is root. Otherwise the next one has this number. */
+const WRAPPER_FD = 8;
 
 /** In the sandbox's own `/dev`, the only directory that always exists and is never the host's. */
 const STUB_PATH = "/dev/.launch";
@@ -58,6 +62,8 @@ export interface BubblewrapPlanOptions {
   readonly reportsDenials?: boolean;
   /** Whether the holder of the listener decides every execution of a program. Without a listener nothing starts. */
   readonly asksBeforeExec?: boolean;
+  /** Processes and threads inside at a time. Needs a kernel that counts them in each user namespace: Linux 5.14. */
+  readonly maxProcesses?: number | undefined;
   /** The kernel's mounts of the host. */
   readonly kernelMounts: KernelMounts;
 }
@@ -71,7 +77,7 @@ export function planBubblewrap(
   policy: Policy,
   options: BubblewrapPlanOptions,
 ): LaunchPlan {
-  const { tool, isRoot, kernelMounts } = options;
+  const { tool, architecture, isRoot, kernelMounts, maxProcesses } = options;
   const devices = policy.files === "unrestricted" ? "host" : "own";
   const files = policy.files === "unrestricted" ? WHOLE_DISK : policy.files;
   const closesMounts = isRoot || devices === "host";
@@ -81,20 +87,19 @@ export function planBubblewrap(
   const listensForDenials = (asksBeforeExec || options.reportsDenials === true) && policy.network === "restricted";
   const { network } = policy;
   const isLate = command === null;
+  // A sandbox whose command comes later has a descriptor for it. Those of the mounts follow.
+  const commandFd = isRoot ? WRAPPER_FD + 1 : WRAPPER_FD;
   const { filter, stub } = programsFor({
-    ...options,
-    network,
-    listensForDenials,
-    asksBeforeExec,
-    closesMounts,
-    isLate,
+    ...{ architecture, network, listensForDenials, asksBeforeExec, closesMounts, isRoot, devices, maxProcesses },
+    commandFd: isLate ? commandFd : null,
   });
-  const firstMountFd = isLate ? COMMAND_FD + 1 : COMMAND_FD;
+  const firstMountFd = isLate ? commandFd + 1 : commandFd;
   const mounts = new MountArguments(files, {
     bindsDescriptors: tool.bindsDescriptors,
     isRoot,
     kernelMounts,
     devices,
+    isProcReadOnly: asksBeforeExec,
     firstFd: firstMountFd,
   });
   const inherited = isLate ? NOTHING_INHERITED : planInherited(command, firstMountFd + mounts.descriptors.length);
@@ -129,7 +134,7 @@ export function planBubblewrap(
     );
   }
   return {
-    program: tool.path,
+    program: isRoot ? `/proc/self/fd/${WRAPPER_FD}` : tool.path,
     argv: ["bwrap", "--args", String(ARGS_FD), "--", stubPath, ...(isLate ? [] : [command.program, ...command.argv])],
     env: {},
     cwd: "/",
@@ -139,7 +144,8 @@ export function planBubblewrap(
       { fd: REPORT_FD, type: "report" },
       { fd: STUB_FD, type: "bytes", bytes: stub },
       { fd: INFO_FD, type: "info" },
-      ...(isLate ? [{ fd: COMMAND_FD, type: "command" } as const] : []),
+      ...(isRoot ? [{ fd: WRAPPER_FD, type: "program", path: tool.path } as const] : []),
+      ...(isLate ? [{ fd: commandFd, type: "command" } as const] : []),
       ...mounts.descriptors,
       ...inherited.descriptors,
     ],
@@ -171,15 +177,20 @@ interface ProgramOptions {
   readonly listensForDenials: boolean;
   readonly asksBeforeExec: boolean;
   readonly closesMounts: boolean;
-  readonly isLate: boolean;
+  readonly isRoot: boolean;
+  /** Null: the command is known. */
+  readonly commandFd: number | null;
+  readonly devices: PlannedView["devices"];
+  readonly maxProcesses?: number | undefined;
 }
 
 const programs = new Map<string, Programs>();
 
 /** The same options always give the same bytes, so they are made once. */
 function programsFor(options: ProgramOptions): Programs {
-  const { architecture, network, listensForDenials, asksBeforeExec, closesMounts, isLate } = options;
-  const key = [architecture, network, listensForDenials, asksBeforeExec, closesMounts, isLate].join();
+  const { architecture, network, listensForDenials, asksBeforeExec, closesMounts, maxProcesses } = options;
+  const { isRoot, commandFd, devices } = options;
+  const key = JSON.stringify(options);
   const made = programs.get(key) ?? {
     filter: seccompProgram({
       architecture,
@@ -192,8 +203,14 @@ function programsFor(options: ProgramOptions): Programs {
       reportDescriptor: REPORT_FD,
       awaitsGo: true,
       closesMounts,
-      closeOnExec: [ARGS_FD, SECCOMP_FD, STUB_FD, INFO_FD, ...(isLate ? [COMMAND_FD] : [])],
-      ...(isLate ? { commandDescriptor: COMMAND_FD } : {}),
+      ...(isRoot && devices === "own" ? { readOnlyDevices: DEVICES } : {}),
+      closeOnExec: [
+        ...[ARGS_FD, SECCOMP_FD, STUB_FD, INFO_FD],
+        ...(isRoot ? [WRAPPER_FD] : []),
+        ...(commandFd === null ? [] : [commandFd]),
+      ],
+      limits: processLimits(maxProcesses),
+      ...(commandFd === null ? {} : { commandDescriptor: commandFd }),
       ...(asksBeforeExec ? { listening: askingFilter(architecture, network) } : !listensForDenials ? {} : {
         seccomp: networkFilter(architecture, "errno"),
         listening: { seccomp: networkFilter(architecture, "notify"), descriptor: STUB_FD },

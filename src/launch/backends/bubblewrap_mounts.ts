@@ -47,6 +47,11 @@ interface MountOptions {
   readonly isRoot: boolean;
   readonly kernelMounts: KernelMounts;
   readonly devices: PlannedView["devices"];
+  /**
+   * Where it matters which process does something, none may change another's memory, which the files of `/proc` would
+   * allow to every process of the same user.
+   */
+  readonly isProcReadOnly: boolean;
   /** The number of the first descriptor that the mounts may use. */
   readonly firstFd: number;
 }
@@ -63,7 +68,8 @@ export class MountArguments {
   /** Our mounts that contain mount points of other mounts, so that they can be made read-only only at the end. */
   readonly #closedLast: string[] = [];
 
-  constructor(files: FilePolicy, { bindsDescriptors, isRoot, kernelMounts, devices, firstFd }: MountOptions) {
+  constructor(files: FilePolicy, options: MountOptions) {
+    const { bindsDescriptors, isRoot, kernelMounts, devices, isProcReadOnly, firstFd } = options;
     this.#files = files;
     this.#bindsDescriptors = bindsDescriptors;
     this.#kernelMounts = kernelMounts;
@@ -84,7 +90,11 @@ export class MountArguments {
       ...(devices === "host" ? ["--dev-bind", "/", "/"] : [...this.#root(), "--dev", "/dev"]),
       "--proc",
       "/proc",
-      ...(isRoot ? SETTINGS_OF_ROOT.flatMap((path) => ["--ro-bind-try", path, path]) : []),
+      ...(isProcReadOnly
+        ? ["--remount-ro", "/proc"]
+        : isRoot
+        ? SETTINGS_OF_ROOT.flatMap((path) => ["--ro-bind-try", path, path])
+        : []),
       ...steps.flatMap(({ args }) => args),
       ...this.#closedLast.flatMap((path) => ["--remount-ro", path]),
     ];

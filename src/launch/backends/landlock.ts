@@ -17,6 +17,7 @@
  */
 
 import type { NetworkAccess } from "../../protocol/sandbox.ts";
+import { DEVICES } from "../devices.ts";
 import type { Architecture } from "../stub/syscalls.ts";
 import type { KernelMount, KernelMounts } from "../kernel_mounts.ts";
 import { type ConfinedCommand, type LaunchPlan, planInherited } from "../launch_plan.ts";
@@ -68,11 +69,9 @@ const SCOPE_SIGNAL = 1 << 1;
  */
 export const MIN_LANDLOCK_ABI = 6;
 
-const DEVICES = "/dev";
+const DEVICE_PLACE = "/dev";
 /** Where the kernel's settings are, and those of other processes. */
 const SETTINGS: readonly string[] = ["/proc", "/sys"];
-/** Devices that programs write without changing anything. The terminals of others (`/dev/pts`) are not among them. */
-const HARMLESS_DEVICES = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
 /** What a ruleset depends on. */
 export interface LandlockHost {
@@ -104,8 +103,8 @@ export function landlockPlan(policy: Policy, { abi, topLevel, kernelMounts }: La
   }
   const reason = whyInexpressible(policy.files);
   if (reason !== null) return inexpressible(reason);
-  const readable = topLevel.filter((path) => path !== DEVICES).map((path) => ({ path, access: READ_FILE }));
-  const devices = HARMLESS_DEVICES.map((path) => ({ path, access: READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV }));
+  const readable = topLevel.filter((path) => path !== DEVICE_PLACE).map((path) => ({ path, access: READ_FILE }));
+  const devices = DEVICES.map((path) => ({ path, access: READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV }));
   const files = policy.files.rules.map(({ path }) => ({ path, access: READ_FILE | WRITE_FILE | TRUNCATE }));
   return {
     type: "ruleset",
@@ -120,7 +119,7 @@ export function landlockPlan(policy: Policy, { abi, topLevel, kernelMounts }: La
 
 /** A filesystem of the kernel that lies inside something granted, where a confined process could reach it. */
 function openKernelMount(kernelMounts: KernelMounts): string | null {
-  const isElsewhere = ({ path }: KernelMount) => ![DEVICES, ...SETTINGS].some((place) => isWithin(path, place));
+  const isElsewhere = ({ path }: KernelMount) => ![DEVICE_PLACE, ...SETTINGS].some((place) => isWithin(path, place));
   return kernelMounts.list().filter(isElsewhere).find((mount) => kernelMounts.shapeOf(mount) !== null)?.path ?? null;
 }
 

@@ -12,6 +12,7 @@
 
 import type { MountEntry } from "../../os/files/mount_table.ts";
 import { SETTINGS_OF_ROOT } from "./bubblewrap_mounts.ts";
+import { DEVICES } from "../devices.ts";
 import { isKernelMount } from "../kernel_mounts.ts";
 import type { PlannedMount, PlannedView } from "../launch_plan.ts";
 import { isWithin } from "../../text_path.ts";
@@ -19,8 +20,6 @@ import { isWithin } from "../../text_path.ts";
 /** Types of filesystems that bubblewrap creates itself, so that they contain nothing of the host's. */
 const OWN_TYPES = ["tmpfs", "proc", "devpts", "mqueue"];
 
-/** What bubblewrap puts into the `/dev` it creates. */
-const DEVICES = ["null", "zero", "full", "random", "urandom", "tty"].map((name) => `/dev/${name}`);
 /** The command's own terminal. */
 const CONSOLE = "/dev/console";
 

@@ -90,7 +90,8 @@ function grantsWholeDisk(entries: readonly SandboxEntry[]): boolean {
   return entries.every(onlyAdds) && entries.some((entry) => entry.access === "write" && isRoot(entry));
 }
 
-function expandEntry({ path, access }: SandboxEntry, sandbox: Sandbox, context: EntryContext): PolicyEntry[] {
+/** The paths that an entry is about. */
+export function expandEntry({ path, access }: SandboxEntry, sandbox: Sandbox, context: EntryContext): PolicyEntry[] {
   switch (path.type) {
     case "path":
       return [{ path: path.path, access }];

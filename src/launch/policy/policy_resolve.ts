@@ -19,6 +19,9 @@ import { depthOf, isWithin, joinPath, lastName, parentPath } from "../../text_pa
  */
 export const PROTECTED_NAMES: readonly string[] = [".git", ".codex", ".agents", ".aws"];
 
+/** What nobody may create is kept out by an empty directory for these, because that is what programs expect there. */
+const DIRECTORY_NAMES: readonly string[] = [...PROTECTED_NAMES, ".claude", ".vscode"];
+
 /** Matches of `files.globs`, found beforehand: the search takes time, everything here is quick. */
 export function resolveFiles(files: RequestedFiles, globMatches: readonly string[], tree: HostTree): FilePolicy {
   const draft = new Draft(tree);
@@ -158,7 +161,7 @@ class Draft {
   /** There is something to prevent only where the program could create something. */
   #keepMissing(path: string, access: PathAccess): void {
     if (this.#accessTo(parentPath(path)) !== "write") return;
-    const placeholder = PROTECTED_NAMES.includes(lastName(path)) ? "directory" : "file";
+    const placeholder = DIRECTORY_NAMES.includes(lastName(path)) ? "directory" : "file";
     const isHidden = access === "deny" || this.#missing.get(path)?.isHidden === true;
     this.#missing.set(path, { path, placeholder, isHidden });
     this.#pinAbove(path);

@@ -35,27 +35,30 @@ export function lateCommand({ program, argv, env, cwd }: ConfinedCommand): Uint8
   const directory = encoder.encode(`${cwd}\0`);
   const path = encoder.encode(`${program}\0`);
   if (directory.length > PATH_BYTES || path.length > PATH_BYTES || argv.length > MAX_ARGUMENTS) return null;
+  const words = argv.map((word) => `${word}\0`);
   // The wrapper would set PWD, too.
-  const variables = Object.entries({ ...env, PWD: cwd }).map(([name, value]) => encoder.encode(variable(name, value)));
-  const words = argv.map((word) => encoder.encode(`${word}\0`));
-  const texts = [...words, ...variables];
+  const variables = Object.entries({ ...env, PWD: cwd }).map(([name, value]) => variable(name, value));
   const textsAt = COMMAND_PARTS.env - COMMAND_ADDRESS + (variables.length + 1) * WORD_BYTES;
-  const length = texts.reduce((sum, text) => sum + text.length, textsAt);
+  const texts = [...words, ...variables];
+  const joined = texts.join("");
+  const encoded = encoder.encode(joined);
+  const length = textsAt + encoded.length;
   if (length > COMMAND_BYTES) return null;
 
   const bytes = new Uint8Array(length);
-  const view = new DataView(bytes.buffer);
   bytes.set(directory, 0);
   bytes.set(path, COMMAND_PARTS.path - COMMAND_ADDRESS);
-  let textAt = textsAt;
-  const list = (at: number, items: readonly Uint8Array[]): void =>
-    items.forEach((text, index) => {
-      view.setBigUint64(at - COMMAND_ADDRESS + index * WORD_BYTES, BigInt(COMMAND_ADDRESS + textAt), true);
-      bytes.set(text, textAt);
-      textAt += text.length;
-    });
-  list(COMMAND_PARTS.argv, words);
-  list(COMMAND_PARTS.env, variables);
+  bytes.set(encoded, textsAt);
+  // Almost all texts are ASCII, which is as long in bytes.
+  const isAscii = encoded.length === joined.length;
+  const addresses = new DataView(bytes.buffer);
+  let textAt = COMMAND_ADDRESS + textsAt;
+  texts.forEach((text, index) => {
+    const list = index < words.length ? COMMAND_PARTS.argv : COMMAND_PARTS.env - words.length * WORD_BYTES;
+    // Eight bytes each, of which the upper four are zero.
+    addresses.setUint32(list - COMMAND_ADDRESS + index * WORD_BYTES, textAt, true);
+    textAt += isAscii ? text.length : encoder.encode(text).length;
+  });
   return bytes;
 }
 

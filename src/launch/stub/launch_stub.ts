@@ -26,8 +26,10 @@
  */
 
 import { COMMAND_ADDRESS, COMMAND_BYTES, COMMAND_PARTS } from "./late_command.ts";
-import { createEmitter, type Emitter, FAILURE_REPORT_BYTES } from "./machine_code.ts";
-import { CLOSE_MOUNTS } from "./seccomp.ts";
+import { align, createEmitter, type Emitter, FAILURE_REPORT_BYTES, type ForkingEmitter } from "./machine_code.ts";
+import { enterNamespaces, namespaceConstants, namespaceLayout } from "./namespace_code.ts";
+import type { NamespaceOptions } from "./namespace_steps.ts";
+import { CLOSE_DEVICE, CLOSE_MOUNTS, FILTER_HEADER_BYTES, SECCOMP_SET_MODE_FILTER } from "./seccomp.ts";
 import { type Architecture, type SyscallName, syscallNumber } from "./syscalls.ts";
 
 export interface StubOptions {
@@ -55,6 +57,8 @@ export interface StubOptions {
    * keeps none. Where the system does not allow it, mounts stay as they are.
    */
   readonly closesMounts?: boolean;
+  /** Paths of devices whose modes and owners are the host's, and nobody inside may change. Needs `closesMounts`. */
+  readonly readOnlyDevices?: readonly string[];
   /** A Landlock ruleset to be bound by. The descriptor is closed for the command. */
   readonly landlockDescriptor?: number;
   /** A filter to be bound by, as `seccompProgram` makes it. */
@@ -65,6 +69,11 @@ export interface StubOptions {
   readonly umask?: number;
   /** The command's resource limits, where they are not to be inherited. One that the system refuses stays as it was. */
   readonly limits?: readonly StubLimit[];
+  /**
+   * Make the sandbox first: there is no wrapper. The stub then is three processes, of which the second is the first
+   * inside the sandbox, and only the third becomes the command. Only for x86-64.
+   */
+  readonly namespaces?: NamespaceOptions;
 }
 
 export interface StubLimit {
@@ -72,6 +81,17 @@ export interface StubLimit {
   readonly resource: number;
   readonly soft: bigint;
   readonly hard: bigint;
+}
+
+export const RLIMIT_NPROC = 6;
+
+/**
+ * Bounds what is inside a sandbox with a user namespace of its own, where the kernel counts nothing but that. It does not
+ * bind the host's root: the kernel exempts that user, whatever capabilities it has lost.
+ */
+export function processLimits(maxProcesses: number | undefined): StubLimit[] {
+  if (maxProcesses === undefined) return [];
+  return [{ resource: RLIMIT_NPROC, soft: BigInt(maxProcesses), hard: BigInt(maxProcesses) }];
 }
 
 /** A filter with a listener. */
@@ -85,6 +105,9 @@ export interface ListeningFilter {
 
 /** What the stub was doing when it failed. One letter each on the wire. */
 const STAGES = {
+  U: "make its namespaces",
+  V: "set up what is inside",
+  P: "protect its devices",
   C: "give up capabilities",
   N: "forbid new privileges",
   L: "apply the Landlock rules",
@@ -119,7 +142,6 @@ const PR_CAP_AMBIENT = 47;
 const PR_CAP_AMBIENT_CLEAR_ALL = 4;
 const PR_CAPBSET_DROP = 24;
 const PR_SET_NO_NEW_PRIVS = 38;
-const SECCOMP_SET_MODE_FILTER = 1;
 /** A listener whose calls only a killing signal can interrupt: others would make programs see EINTR. */
 const LISTENER_FLAGS = 0x08 | 0x20;
 const O_CLOEXEC = 0o2000000;
@@ -152,6 +174,10 @@ function assemble(options: StubOptions, dataAddress: number): Uint8Array<ArrayBu
   const data = dataLayout(options, dataAddress);
 
   emitter.keepStart();
+  if (options.namespaces !== undefined) {
+    if (options.architecture !== "x86_64") throw new Error(`no namespaces are made on ${options.architecture}`);
+    enterNamespaces(emitter as ForkingEmitter, options.namespaces, { call, orFail, data: data.namespaces });
+  }
   call("rt_sigprocmask", SIG_SETMASK, data.signalSet, 0, SIGNAL_SET_BYTES);
   if (options.umask !== undefined) call("umask", options.umask);
   options.limits?.forEach(({ resource }, index) => {
@@ -166,6 +192,10 @@ function assemble(options: StubOptions, dataAddress: number): Uint8Array<ArrayBu
     if (options.dropCapabilities === "required") orFail("C");
   }
   if (options.closesMounts === true) {
+    for (const path of data.devices) {
+      call("mount", 0, path, 0, CLOSE_DEVICE, 0);
+      orFail("P");
+    }
     call("mount", 0, data.rootPath, 0, CLOSE_MOUNTS, 0);
     for (const capability of Object.values(CLOSING_CAPABILITIES)) call("prctl", PR_CAPBSET_DROP, capability, 0, 0, 0);
     call("prctl", PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
@@ -245,10 +275,9 @@ function numberOf(name: SyscallName, architecture: Architecture): number {
 
 // ---------------------------------------------------------------- constants the code points at
 
-// The kernel's structures, in bytes: two of `__user_cap_data_struct`, `sock_fprog`, `msghdr`, `iovec`, and a `cmsghdr`
+// The kernel's structures, in bytes: two of `__user_cap_data_struct`, `msghdr`, `iovec`, and a `cmsghdr`
 // with one descriptor, padded.
 const CAPABILITIES_BYTES = 24;
-const FILTER_HEADER_BYTES = 16;
 const MESSAGE_BYTES = 56;
 const VECTOR_BYTES = 16;
 const CONTROL_HEADER_BYTES = 16;
@@ -256,7 +285,8 @@ const CONTROL_BYTES = CONTROL_HEADER_BYTES + 8;
 const LIMIT_BYTES = 16;
 
 /** Addresses of the constants, in the order `dataOf` writes them. */
-function dataLayout({ seccomp, listening, limits = [] }: StubOptions, dataAddress: number) {
+function dataLayout(options: StubOptions, dataAddress: number) {
+  const { seccomp, listening, limits = [], namespaces: wanted, readOnlyDevices = [] } = options;
   const signalSet = dataAddress;
   const ready = signalSet + SIGNAL_SET_BYTES;
   const rootPath = ready + 8;
@@ -272,13 +302,32 @@ function dataLayout({ seccomp, listening, limits = [] }: StubOptions, dataAddres
   const control = vector + VECTOR_BYTES;
   const listeningFilter = control + CONTROL_BYTES;
   // Without a listener its part is left out.
-  const end = listening === undefined ? listeningHeader : listeningFilter + listening.seccomp.length;
+  const ownEnd = listening === undefined ? listeningHeader : listeningFilter + listening.seccomp.length;
+  const namespaces = namespaceLayout(wanted, ownEnd);
+  let { end } = namespaces;
+  const devices = readOnlyDevices.map((path) => {
+    const address = end;
+    end += align(path.length + 1);
+    return address;
+  });
   const own = { signalSet, ready, rootPath, capabilityHeader, capabilities, limits: limitTable };
-  return { ...own, filterHeader, filter, listeningHeader, message, vector, control, listeningFilter, end };
+  return {
+    ...own,
+    filterHeader,
+    filter,
+    listeningHeader,
+    message,
+    vector,
+    control,
+    listeningFilter,
+    namespaces,
+    devices,
+    end,
+  };
 }
 
 function dataOf(options: StubOptions, dataAddress: number): Uint8Array<ArrayBuffer> {
-  const { blockedSignals = [], seccomp, listening } = options;
+  const { blockedSignals = [], seccomp, listening, namespaces } = options;
   const layout = dataLayout(options, dataAddress);
   const bytes = new Uint8Array(layout.end - dataAddress);
   const view = new DataView(bytes.buffer);
@@ -312,6 +361,15 @@ function dataOf(options: StubOptions, dataAddress: number): Uint8Array<ArrayBuff
     view.setInt32(at(layout.control) + 12, SCM_RIGHTS, true);
     view.setInt32(at(layout.control) + CONTROL_HEADER_BYTES, listening.descriptor, true);
   }
+  options.readOnlyDevices?.forEach((path, index) => {
+    bytes.set(new TextEncoder().encode(path), at(layout.devices[index]!));
+  });
+  if (namespaces !== undefined) {
+    setFilter(layout.namespaces.filterHeader, layout.namespaces.filter, namespaces.seccomp);
+    namespaceConstants(namespaces).forEach((constant, index) => {
+      bytes.set(constant, at(layout.namespaces.constants[index]!));
+    });
+  }
   return bytes;
 }
 
@@ -325,8 +383,6 @@ const CODE_ADDRESS = LOAD_ADDRESS + CODE_OFFSET;
 /** The largest page size of either architecture, which segments must be aligned to. */
 const PAGE_BYTES = 0x10000;
 const ELF_MACHINE: Readonly<Record<Architecture, number>> = { x86_64: 62, aarch64: 183 };
-
-const align = (bytes: number): number => Math.ceil(bytes / 16) * 16;
 
 /** One read-only executable segment, loaded where the addresses above assume it, and a stack that is not executable. */
 export function staticProgram(

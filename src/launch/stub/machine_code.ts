@@ -40,14 +40,33 @@ export interface Emitter {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
+/** For a stub that starts children of its own. */
+export interface ForkingEmitter extends Emitter {
+  /** Remembers the child whose number the last call returned. */
+  keepChild(): void;
+  /**
+   * Waits for that child, and reaps whatever else ends before it. Then ends with the child's exit code; if a signal ended
+   * it, with 128 and the signal's number.
+   */
+  endWithChild(waitNumber: number, exitNumber: number): void;
+}
+
+export function createEmitter(architecture: "x86_64"): ForkingEmitter;
+export function createEmitter(architecture: Architecture): Emitter;
 export function createEmitter(architecture: Architecture): Emitter {
   return architecture === "x86_64" ? new X86Emitter() : new Arm64Emitter();
 }
 
+/** Where the next constant, or the data behind the code, may begin. */
+export const align = (bytes: number): number => Math.ceil(bytes / 16) * 16;
+
+/** For `wait4`. */
+const ANY_CHILD = -1;
+
 /** Length of a failure report: the tag and a 32-bit error number. */
 export const FAILURE_REPORT_BYTES = 5;
 
-class X86Emitter implements Emitter {
+class X86Emitter implements ForkingEmitter {
   readonly #code: number[] = [];
 
   /** `mov r32, imm32` for rdi, rsi, rdx, r10, r8, r9: clears the upper half as well. */
@@ -121,6 +140,27 @@ class X86Emitter implements Emitter {
     this.argument(0, descriptor);
     this.argument(2, FAILURE_REPORT_BYTES);
     this.systemCall(writeNumber);
+  }
+
+  keepChild(): void {
+    this.#code.push(0x41, 0x89, 0xc4); // mov r12d, eax
+  }
+
+  endWithChild(waitNumber: number, exitNumber: number): void {
+    const loop = this.#code.length;
+    this.argument(0, ANY_CHILD);
+    this.scratchAddress();
+    this.argument(2, 0);
+    this.argument(3, 0);
+    this.systemCall(waitNumber);
+    this.#code.push(0x44, 0x39, 0xe0); // cmp eax, r12d
+    this.#code.push(0x75, (loop - this.#code.length - 2) & 0xff); // jne loop
+    this.#code.push(0x8b, 0x44, 0x24, 0xf0); // mov eax, [rsp - 16]
+    this.#code.push(0x0f, 0xb6, 0xfc); // movzx edi, ah: the exit code
+    this.#code.push(0x83, 0xe0, 0x7f); // and eax, 0x7f: the signal
+    this.#code.push(0x74, 0x06); // jz over the next instruction
+    this.#code.push(0x8d, 0xb8, ...littleEndian(128)); // lea edi, [rax + 128]
+    this.systemCall(exitNumber);
   }
 
   get bytes(): Uint8Array<ArrayBuffer> {

@@ -32,8 +32,8 @@ export interface SeccompOptions {
    */
   readonly changesNoFiles?: boolean;
   /**
-   * Allow the one mount call by which the launch stub cuts off its mounts from the host's. Others have no capability
-   * for it. No other mounting is allowed.
+   * Allow the mount calls by which the launch stub cuts off its mounts from the host's, and protects its devices. Others
+   * have no capability for them. No other mounting is allowed.
    */
   readonly letsMountsBeClosed?: boolean;
   /** Every execution of a program waits for the answer of the listener's holder. */
@@ -172,6 +172,13 @@ const CLONE_PARENT = 0x00008000;
 
 /** The flags of the one `mount` call by which no mount receives or passes on later mounts. */
 export const CLOSE_MOUNTS = 0x4000 | 0x40000; // MS_REC, MS_PRIVATE
+
+/** The flags by which a device becomes read-only, as far as its mode and owner go: it can be written to all the same. */
+export const CLOSE_DEVICE = 0x1 | 0x2 | 0x20 | 0x1000; // MS_RDONLY, MS_NOSUID, MS_REMOUNT, MS_BIND
+
+/** For the `seccomp` call: to install a filter, which lies behind a `sock_fprog` of so many bytes. */
+export const SECCOMP_SET_MODE_FILTER = 1;
+export const FILTER_HEADER_BYTES = 16;
 
 const AF_UNIX = 1;
 const SOCK_STREAM = 1;
@@ -367,7 +374,8 @@ const NO_REQUESTS_TO_FILES: readonly Instruction[] = [
 
 const ONLY_CLOSING_MOUNTS: readonly Instruction[] = [
   plain(LOAD_WORD, argumentOffset(3)),
-  jump(JUMP_EQUAL, CLOSE_MOUNTS, 1, 0),
+  jump(JUMP_EQUAL, CLOSE_MOUNTS, 2, 0),
+  jump(JUMP_EQUAL, CLOSE_DEVICE, 1, 0),
   refuse(EPERM),
   plain(LOAD_WORD, argumentOffset(3) + 4),
   jump(JUMP_EQUAL, 0, 1, 0),

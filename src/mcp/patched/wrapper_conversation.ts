@@ -1,6 +1,6 @@
 /** One wrapper, from its question to the last answer. Owns the stream and the descriptors that came through it. */
 
-import { closeDescriptor } from "../../os/descriptor.ts";
+import { closeDescriptor, O_RDWR, openDescriptor } from "../../os/descriptor.ts";
 import { allocate, libc } from "../../os/libc.ts";
 import { EPOLLIN } from "../../os/loop/epoll_event.ts";
 import type { Reactor, Registration } from "../../os/loop/reactor.ts";
@@ -14,6 +14,8 @@ export interface WrapperRequest {
   readonly workdir: string;
   readonly env: Readonly<Record<string, string>>;
 }
+
+const STANDARD_DESCRIPTORS = [0, 1, 2];
 
 /** A wrapper sends two frames, the second when it is told to. */
 const MAX_UNREAD_FRAMES = 2;
@@ -55,7 +57,10 @@ export class WrapperConversation {
     return message;
   }
 
-  /** The descriptors that the program is to get, by their number there. They still belong to this conversation. */
+  /**
+   * The descriptors that the program is to get, by their number there: 0 to 2 and no others, whatever was sent. They
+   * still belong to this conversation.
+   */
   async descriptors(): Promise<ReadonlyMap<number, number>> {
     const { message, descriptors } = await this.#next();
     this.#taken.push(...descriptors);
@@ -63,9 +68,10 @@ export class WrapperConversation {
     const isList = Array.isArray(numbers) && numbers.length === descriptors.length &&
       numbers.every((fd) => Number.isInteger(fd) && fd >= 0 && fd < 1024);
     if (!isList) throw new FrameFormatError("descriptors that do not fit their numbers");
-    const map = new Map((numbers as number[]).map((fd, index) => [fd, descriptors[index]!]));
-    this.#standardError = map.get(2) ?? null;
-    return map;
+    const sent = new Map((numbers as number[]).map((fd, index) => [fd, descriptors[index]!]));
+    this.#standardError = sent.get(2) ?? null;
+    // A program with one of them closed would take the next file that it opens for its input or output.
+    return new Map(STANDARD_DESCRIPTORS.map((fd) => [fd, sent.get(fd) ?? this.#emptyDescriptor()]));
   }
 
   /** A few bytes into an empty socket: they fit, or nobody is there. */
@@ -96,6 +102,13 @@ export class WrapperConversation {
     this.#frames.close();
     for (const { descriptors } of this.#queue.splice(0)) descriptors.forEach(closeDescriptor);
     this.#taken.splice(0).forEach(closeDescriptor);
+  }
+
+  #emptyDescriptor(): number {
+    const fd = openDescriptor("/dev/null", O_RDWR);
+    if (fd < 0) throw new Error("cannot open /dev/null");
+    this.#taken.push(fd);
+    return fd;
   }
 
   async #next(): Promise<Frame> {

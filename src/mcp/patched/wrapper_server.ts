@@ -3,13 +3,14 @@
  * is to leave the sandbox.
  *
  * Any process inside may send questions, so an answer grants only what the rules grant to everybody inside. What a
- * question says is checked against its sender: the file and the directory must be the ones the sender sees.
+ * question says is checked against its sender: the file must be the one the sender sees, and the directory the one it
+ * is in.
  */
 
 import { resolve } from "node:path/posix";
 import type { PreparedLaunch } from "../../launch/launch_plan.ts";
 import { closeDescriptor } from "../../os/descriptor.ts";
-import { findFileSeenBy } from "../../os/children/foreign_process.ts";
+import { findFileSeenBy, linkOf } from "../../os/children/foreign_process.ts";
 import { toByteString } from "../../os/files/byte_string.ts";
 import { allocate } from "../../os/libc.ts";
 import { EPOLLERR, EPOLLHUP, EPOLLIN } from "../../os/loop/epoll_event.ts";
@@ -89,7 +90,12 @@ export class WrapperServer {
     this.counters.execs++;
     const file = resolve("/", request.workdir, request.file);
     const { argv, workdir: cwd, env } = request;
-    const call: ExecCall = { file, argv, cwd, env, pid: conversation.peerPid ?? 0, isShell: true };
+    const pid = conversation.peerPid ?? 0;
+    if (linkOf(pid, "cwd") !== cwd) {
+      this.counters.denied++;
+      return conversation.answer({ action: { Deny: { reason: `the caller is not in ${cwd}` } } });
+    }
+    const call: ExecCall = { file, argv, cwd, env, pid, isShell: true };
     const verdict = await this.#options.decider.decide(call, conversation.gone)
       .catch(() => ({ kind: "deny", reason: null }) as const);
     switch (verdict.kind) {
@@ -136,8 +142,8 @@ export class WrapperServer {
       type: "refused",
       reason: error instanceof Error ? error.message : String(error),
     }));
-    if (result.type === "abandoned") return;
     tell(result);
+    if (result.type === "abandoned") return;
     if (result.type === "exited") return conversation.answer({ exit_code: result.exitCode });
     this.counters.refused++;
     await conversation.tell(`Execution denied: cannot leave the sandbox: ${result.reason}`);

@@ -16,6 +16,8 @@ export const reapingFunctions = libcFunctions({
 });
 
 const P_PID = 1;
+/** Linux 5.4. */
+const P_PIDFD = 3;
 const WNOHANG = 0x0000_0001;
 const WEXITED = 0x0000_0004;
 const WNOWAIT = 0x0100_0000;
@@ -50,6 +52,11 @@ export function peekStatus(pid: number): ChildStatus | null {
 /** Releases the number of an ended child. Null when it still runs. */
 export function reap(pid: number): ChildStatus | null {
   return wait(pid, WEXITED | WNOHANG);
+}
+
+/** Releases the number of exactly this process, if it is a child of ours that has ended. Never that of a later one. */
+export function reapByPidfd(pidfd: number): void {
+  reapingFunctions().waitid(P_PIDFD, pidfd, siginfo, WEXITED | WNOHANG);
 }
 
 function wait(pid: number, options: number): ChildStatus | null {

@@ -98,13 +98,12 @@ export function linkOf(tid: number, name: string): string | null {
 }
 
 /**
- * Opens the directory that a thread is in, but through our own mounts. What we start there then sees it as we do, and
- * not through the thread's mounts. Null when that path is no such directory for us.
+ * Opens the directory at a path through our own mounts, if a thread is in it. What we start there then sees it as we
+ * do, and not through the thread's mounts. Null when the thread is in another, or that path is none for us.
  */
-export function openOwnDirectory(tid: number): number | null {
-  const path = linkOf(tid, "cwd");
+export function openOwnDirectory(tid: number, path: string): number | null {
   const theirs = openAt(AT_FDCWD, toByteString(`/proc/${tid}/cwd`), O_PATH | O_DIRECTORY);
-  if (path === null || theirs < 0) return null;
+  if (theirs < 0) return null;
   const ours = openWithoutLinks(toByteString(path), O_PATH | O_DIRECTORY);
   const isSame = ours >= 0 && identityOf(ours) === identityOf(theirs);
   closeDescriptor(theirs);
@@ -113,7 +112,26 @@ export function openOwnDirectory(tid: number): number | null {
   return null;
 }
 
-function identityOf(fd: number): string | null {
+/**
+ * What a link of a thread's `/proc` leads to: its name, and which file it is, both of one moment. Null when there is no
+ * such link.
+ */
+export function fileBehind(tid: number, name: string): { readonly path: string; readonly identity: string } | null {
+  const fd = openBehind(tid, name);
+  if (fd < 0) return null;
+  const path = linkOf(Deno.pid, `fd/${fd}`);
+  const identity = identityOf(fd);
+  closeDescriptor(fd);
+  return path === null || identity === null ? null : { path, identity };
+}
+
+/** Opens it with `O_PATH`: a descriptor, or minus the error number. */
+export function openBehind(tid: number, name: string): number {
+  return openAt(AT_FDCWD, toByteString(`/proc/${tid}/${name}`), O_PATH);
+}
+
+/** Device, inode and birth time as one text. Null when they cannot be told. */
+export function identityOf(fd: number): string | null {
   const stat = statFd(fd);
   return typeof stat === "number" ? null : stat.identity;
 }
@@ -151,17 +169,25 @@ const pathFunctions = libcFunctions({
  */
 export async function findFileSeenBy(tid: number, path: string): Promise<SeenFile> {
   if (OWN_PLACES.test(path)) return { type: "unknown" };
+  openedAndClosed(await openSeenBy(tid, path));
+  // The other thread has got an answer, so the same call is quick here too. And here it gives a reason.
+  return fileSeenBy(tid, path);
+}
+
+/**
+ * Opens with `O_PATH` what a path leads to for a thread, in the same way. What only the thread itself finds, as below
+ * `/proc/self`, is not found. A descriptor, or negative.
+ */
+export async function openSeenBy(tid: number, path: string): Promise<number> {
   const root = openAt(AT_FDCWD, toByteString(`/proc/${tid}/root`), O_PATH | O_DIRECTORY);
-  if (root < 0) return { type: "unknown" };
+  if (root < 0) return root;
   const name = cString(path);
   const how = openHow.slice();
   new DataView(how.buffer).setUint32(0, (O_PATH | O_CLOEXEC) >>> 0, true);
   const size = BigInt(OPEN_HOW_BYTES);
   const fd = await whilePinned([name, how], () => pathFunctions().openat2(SYS_OPENAT2, root, name, how, size));
-  if (fd >= 0) closeDescriptor(fd);
   closeDescriptor(root);
-  // The other thread has got an answer, so the same call is quick here too. And here it gives a reason.
-  return fileSeenBy(tid, path);
+  return fd;
 }
 
 /** The same on this thread, for a place that has answered before. */

@@ -56,6 +56,24 @@ export function readStat(pid: number): ProcessStat | null {
   };
 }
 
+/** The child of a process that has exactly one; null otherwise, or where the kernel keeps no such list. */
+export function onlyChildOf(pid: number): number | null {
+  const children = readText(`/proc/${pid}/task/${pid}/children`)?.trim() ?? "";
+  return /^\d+$/.test(children) ? Number(children) : null;
+}
+
+/**
+ * All orphans that we have adopted, also those that have ended, among other children of ours. The kernel gives orphans
+ * to our first thread, and adds them at the end: none is missed. Null where it keeps no such list.
+ */
+export function listAdopted(): number[] | null {
+  const path = `/proc/self/task/${Deno.pid}/children`;
+  const fd = openDescriptor(path, O_RDONLY);
+  if (fd < 0) return null;
+  closeDescriptor(fd);
+  return readWholeText(path).split(" ").filter((word) => word !== "").map(Number);
+}
+
 /** A soft limit of another process by its name in `/proc/<pid>/limits`; null when unlimited, unknown or gone. */
 export function readSoftLimit(pid: number, name: string): bigint | null {
   const text = readText(`/proc/${pid}/limits`);

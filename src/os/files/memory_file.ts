@@ -8,8 +8,13 @@ import { addressOf, type CBuffer, cString, lastErrno, libc } from "../libc.ts";
 
 const SYS_MEMFD_CREATE = Deno.build.arch === "aarch64" ? 279n : 319n;
 const MFD_CLOEXEC = 0x01n;
+const MFD_ALLOW_SEALING = 0x02n;
 /** Says that the file may be executed; some systems forbid it otherwise. Kernels before 6.3 do not know the flag. */
 const MFD_EXEC = 0x10n;
+
+const F_ADD_SEALS = 1033;
+/** No further seals, no other length, no writing. */
+const ALL_SEALS = 0x1 | 0x2 | 0x4 | 0x8;
 
 /** What a list of open files shows. */
 const name = cString("exec-server");
@@ -19,6 +24,8 @@ export function openMemoryFile(bytes: CBuffer): number {
   const { readable, writable } = openMemoryPair();
   try {
     fillMemoryFile(writable, bytes);
+    // Whoever runs it, or inherits it, could open it for writing by its link in `/proc`.
+    if (libc().fcntl(writable, F_ADD_SEALS, ALL_SEALS) < 0) throw failure(lastErrno());
     return readable;
   } catch (error) {
     closeDescriptor(readable);
@@ -50,8 +57,9 @@ export function fillMemoryFile(writable: number, bytes: CBuffer): void {
 
 function createMemoryFile(): number {
   const create = (flags: bigint): number => libc().syscall(SYS_MEMFD_CREATE, addressOf(name), flags, 0n, 0n);
-  let fd = create(MFD_CLOEXEC | MFD_EXEC);
-  if (fd < 0) fd = create(MFD_CLOEXEC);
+  const flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  let fd = create(flags | MFD_EXEC);
+  if (fd < 0) fd = create(flags);
   if (fd < 0) throw failure(lastErrno());
   return fd;
 }

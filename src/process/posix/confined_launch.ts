@@ -10,9 +10,12 @@ import { parseStubReport, type StubReport } from "../../launch/stub/launch_stub.
 import { closeDescriptor, readInto, setNonblocking } from "../../os/descriptor.ts";
 import { describeErrno } from "../../os/errno.ts";
 import { allocate } from "../../os/libc.ts";
+import { onlyChildOf } from "../../os/children/procfs.ts";
 import { type ChildStdio, spawnExactly } from "../../os/children/spawn.ts";
 import type { Confinement } from "../backend.ts";
 import { fillMemoryFile } from "../../os/files/memory_file.ts";
+import { protectedNullDevice } from "../../os/files/null_device.ts";
+import { ownUid } from "../../os/own_ids.ts";
 import type { Leftovers } from "./leftovers.ts";
 import type { Reactor } from "../../os/loop/reactor.ts";
 import { PlanDescriptors, PlanOutdatedError } from "./plan_descriptors.ts";
@@ -64,6 +67,7 @@ export class ConfinedLaunch {
   readonly #release: () => void;
   readonly #descriptors: PlanDescriptors;
   readonly #view: ViewCheck | null;
+  #pid: number | null = null;
 
   /** Prepares launches until one can be carried out as it is. Must be followed by `spawn` or `abandon`. */
   static async prepare(confinement: Confinement, leftovers?: Leftovers): Promise<ConfinedLaunch> {
@@ -92,9 +96,9 @@ export class ConfinedLaunch {
     this.#release = release;
   }
 
-  /** Whether the child is a wrapper, which may end before the processes it confines. */
+  /** Whether the child itself stays outside, and may end before the processes it confines. */
   get isWrapped(): boolean {
-    return this.#plan.descriptors.some(({ type }) => type === "info");
+    return this.#plan.view !== undefined;
   }
 
   /** The highest descriptor opened for the child. */
@@ -106,8 +110,10 @@ export class ConfinedLaunch {
   spawn(stdio: ChildStdio): number {
     const { program: path, argv, cwd, env, blockedSignals } = this.#plan;
     const { sources } = this.#descriptors;
-    const pid = spawnExactly({ argv, arg0: null, cwd, env }, stdio, { path, descriptors: sources, blockedSignals });
+    const start = { path, descriptors: sources, blockedSignals };
+    const pid = spawnExactly({ argv, arg0: null, cwd, env }, withProtectedInput(stdio), start);
     this.#descriptors.closeSources();
+    this.#pid = pid;
     return pid;
   }
 
@@ -139,8 +145,8 @@ export class ConfinedLaunch {
     };
     const mayGoOn = (): boolean | Promise<boolean> => {
       try {
-        // Reported before the wrapper lets anything inside begin.
-        firstPid = info === null ? null : parseFirstProcess(readNow(info));
+        // bubblewrap reports it before it lets anything inside begin. Otherwise it is the child's only child.
+        firstPid = info === null ? onlyChildOf(this.#pid!) : parseFirstProcess(readNow(info));
         problem = firstPid === null ? "the sandbox did not report its first process" : view!.problem(firstPid);
       } catch (error) {
         problem = error instanceof Error ? error.message : String(error);
@@ -174,6 +180,12 @@ export class ConfinedLaunch {
   release(): void {
     this.#release();
   }
+}
+
+/** Of the null device user 0 could otherwise change the mode, for the whole host. */
+function withProtectedInput(stdio: ChildStdio): ChildStdio {
+  if (stdio.type !== "descriptors" || stdio.stdin !== null || ownUid() !== 0) return stdio;
+  return { ...stdio, stdin: protectedNullDevice() };
 }
 
 function notConfined(failure: string): StubReport {

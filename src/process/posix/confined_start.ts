@@ -80,7 +80,9 @@ export class ConfinedStarts {
     if (report.type === "executed") {
       if (calls !== null && launch.policy?.network !== "enabled") process.reportDenials(recorder);
       if (launch.isWrapped) {
-        const ended = firstPid === null ? null : whenSandboxEnds(reactor, { wrapperPid: process.pid, firstPid });
+        const { pid: wrapperPid, ended: wrapperEnded } = process;
+        const wrapped = firstPid === null ? null : { wrapperPid, wrapperEnded, firstPid };
+        const ended = wrapped === null ? null : whenSandboxEnds(reactor, wrapped);
         process.holdEndUntil(this.#releaseAfter(ended ?? endOfTree(process, tree), launch));
       } else this.#releaseAfter(process.ended, launch);
       return process;

@@ -100,6 +100,9 @@ export class PlanDescriptors {
         return openMemoryFile(planned.bytes);
       case "path":
         return current(planned.path, openWithoutLinks(toByteString(planned.path), O_PATH));
+      case "program":
+        // A new one each time: whoever runs from it as user 0 can change its mode, so that nobody could execute it.
+        return openMemoryFile(programBytes(planned.path));
       case "given":
         return duplicate(planned.descriptor);
       case "landlock":
@@ -121,6 +124,19 @@ export class PlanDescriptors {
       }
     }
   }
+}
+
+const knownPrograms = new Map<string, { readonly version: string; readonly bytes: Uint8Array<ArrayBuffer> }>();
+
+/** Read again only when the program has been replaced. */
+function programBytes(path: string): Uint8Array<ArrayBuffer> {
+  const { dev, ino, mtime, size } = Deno.statSync(path);
+  const version = [dev, ino, mtime?.getTime(), size].join();
+  const known = knownPrograms.get(path);
+  if (known?.version === version) return known.bytes;
+  const bytes = Deno.readFileSync(path);
+  knownPrograms.set(path, { version, bytes });
+  return bytes;
 }
 
 /** The same open file under a number of at least `lowest`. The old number is closed. */

@@ -44,7 +44,7 @@ import {
 import type { ConfinedStarts, ConfinedSurroundings, Starter } from "./confined_start.ts";
 import { PosixProcess } from "./posix_process.ts";
 import { StartQueue } from "./start_queue.ts";
-import { ProcessTree } from "./tree.ts";
+import { ProcessTree, type ProcessTreeOptions } from "./tree.ts";
 import { treeUsages } from "./tree_usage.ts";
 import type { WaitingSandbox } from "./waiting_sandbox.ts";
 
@@ -52,6 +52,7 @@ export interface PosixBackendOptions {
   readonly logger?: Logger;
   /** How exits are noticed. */
   readonly exitNotice?: ExitNoticeOptions;
+  readonly tree?: ProcessTreeOptions;
 }
 
 /** What exists from the first child on. */
@@ -67,7 +68,7 @@ interface Machinery {
 export class PosixBackend implements ProcessBackend {
   readonly name = "posix";
   readonly #logger: Logger;
-  readonly #exitNotice: ExitNoticeOptions;
+  readonly #options: PosixBackendOptions;
   /** All that have not been reaped. */
   readonly #processes = new Set<PosixProcess>();
   readonly #starts = new StartQueue();
@@ -80,7 +81,7 @@ export class PosixBackend implements ProcessBackend {
 
   constructor(options: PosixBackendOptions = {}) {
     this.#logger = options.logger ?? silentLogger();
-    this.#exitNotice = options.exitNotice ?? {};
+    this.#options = options;
   }
 
   /** Finds and ends descendants. Other parts of the program use it to protect their children from that. */
@@ -124,6 +125,12 @@ export class PosixBackend implements ProcessBackend {
   /** All descendants of a child that was started here, wherever they went; without the child itself. */
   descendantsOf(process: SpawnedProcess): ProcessStat[] {
     return process instanceof PosixProcess ? this.#prepared().tree.descendantsOf(process.root) : [];
+  }
+
+  /** Those of these children that run, or may have left something running. Far cheaper than looking at everything. */
+  unended(processes: readonly SpawnedProcess[]): SpawnedProcess[] {
+    const isUnended = this.#prepared().tree.unendedNow();
+    return processes.filter((process) => process instanceof PosixProcess && isUnended(process.root));
   }
 
   async usage(processes: readonly SpawnedProcess[]): Promise<(ProcessUsage | null)[]> {
@@ -218,7 +225,7 @@ export class PosixBackend implements ProcessBackend {
     const process = new PosixProcess(pid, root, {
       channels,
       reactor,
-      exitNotice: this.#exitNotice,
+      exitNotice: this.#options.exitNotice ?? {},
       onReaping: () => {
         tree.release(root);
         this.#processes.delete(process);
@@ -253,7 +260,10 @@ export class PosixBackend implements ProcessBackend {
     return this.#machinery = {
       reactor: sharedReactor(),
       limits: sharedChildLimits(),
-      tree: new ProcessTree(series, undefined, async (work) => await (await this.#cgroup)?.standStill(work) ?? false),
+      tree: new ProcessTree(series, {
+        standStill: async (work) => await (await this.#cgroup)?.standStill(work) ?? false,
+        ...this.#options.tree,
+      }),
       hasMarks,
       guard: hasMarks ? new Guard(series, async () => await this.#cgroup) : null,
     };

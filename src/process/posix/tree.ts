@@ -9,13 +9,13 @@
  * may only be known to belong to one of a few children; it is ended with the last of them. Processes that fork faster
  * than they can be found are frozen first, where that is possible (`os/children/child_cgroup.ts`).
  *
- * It also reaps orphans that have ended; nobody else would. Children of other parts of this program are not touched.
+ * It also has orphans reaped that have ended (`orphan_reaper.ts`).
  */
 
-import { reap } from "../../os/children/child_reaping.ts";
 import { GUARD_SERIAL, isOwnMark, type MarkSeries, readMark, SERIAL_COUNT } from "../../os/children/process_mark.ts";
-import { listProcesses, type ProcessStat } from "../../os/children/procfs.ts";
+import { listAdopted, listProcesses, type ProcessStat, readStat } from "../../os/children/procfs.ts";
 import type { EndReport } from "../backend.ts";
+import { OrphanReaper } from "./orphan_reaper.ts";
 import { endProcesses, identify } from "./tree_ending.ts";
 import { isLiving, type MarkReading, type Owner, ownerFor, TreeRoot, TreeSnapshot } from "./tree_snapshot.ts";
 
@@ -24,12 +24,6 @@ import { isLiving, type MarkReading, type Owner, ownerFor, TreeRoot, TreeSnapsho
  * an ended orphan only occupies a process number.
  */
 const SWEEP_INTERVAL_MS = 5_000;
-
-/**
- * After this many sightings an unmarked zombie counts as an orphan. The runtime reaps its own children within a turn of
- * the event loop. The first sighting may come just before that, the second just after a long stop of the program.
- */
-const ORPHAN_SIGHTS = 3;
 
 /**
  * Minimum time between the starts of two searches. Sessions whose connections were cut together expire together; a
@@ -56,6 +50,13 @@ interface PlannedSearch {
 /** Runs `work` while no descendant of our children runs; false where that is not possible. */
 export type StandStill = (work: () => void) => Promise<boolean>;
 
+export interface ProcessTreeOptions {
+  /** All processes of the machine. */
+  readonly list?: () => Iterable<ProcessStat>;
+  readonly standStill?: StandStill;
+  readonly sweepIntervalMs?: number;
+}
+
 export class ProcessTree {
   readonly #series: MarkSeries;
   /** The children that each serial number in use may stand for. */
@@ -63,8 +64,9 @@ export class ProcessTree {
   readonly #startingRoots = new Set<TreeRoot>();
   readonly #unreapedRoots = new Map<number, TreeRoot>();
   readonly #protectedPids = new Set<number>();
-  /** How often each unclaimed zombie has been seen. */
-  #suspects = new Map<string, number>();
+  readonly #orphans: OrphanReaper;
+  /** Something runs that belongs to nobody, and will have to be reaped. */
+  #hasStrays = false;
   #lastSerial = GUARD_SERIAL;
   #sweepTimer: ReturnType<typeof setTimeout> | undefined;
   /** Searches that are about to begin, by their grace time. */
@@ -73,11 +75,19 @@ export class ProcessTree {
   #restUntilMs = 0;
   readonly #listProcesses: () => Iterable<ProcessStat>;
   readonly #standStill: StandStill | undefined;
+  readonly #sweepIntervalMs: number;
 
-  constructor(series: MarkSeries, list: () => Iterable<ProcessStat> = listProcesses, standStill?: StandStill) {
+  constructor(series: MarkSeries, options: ProcessTreeOptions = {}) {
     this.#series = series;
-    this.#listProcesses = list;
-    this.#standStill = standStill;
+    this.#listProcesses = options.list ?? listProcesses;
+    this.#standStill = options.standStill;
+    this.#sweepIntervalMs = options.sweepIntervalMs ?? SWEEP_INTERVAL_MS;
+    this.#orphans = new OrphanReaper({
+      unreapedRoots: this.#unreapedRoots,
+      protectedPids: this.#protectedPids,
+      readMark: (pid) => this.#readMark(pid),
+      isStarting: (serial) => this.#candidates.get(serial)?.some((root) => this.#startingRoots.has(root)) ?? false,
+    });
   }
 
   /** A child that is about to be started. Must be followed by `started` or `failed`. */
@@ -133,13 +143,7 @@ export class ProcessTree {
 
   snapshot(): TreeSnapshot {
     const startedAtMs = performance.now();
-    const snapshot = new TreeSnapshot(this.#listProcesses(), {
-      selfPid: Deno.pid,
-      unreapedRoots: this.#unreapedRoots,
-      candidates: this.#candidates,
-      protectedPids: this.#protectedPids,
-      readMark: (pid) => this.#readMark(pid),
-    });
+    const snapshot = this.#snapshotOf(this.#listProcesses());
     // However slow a look is, half of the time is left for everything else: the same time again passes before the next.
     this.#restUntilMs = Math.max(this.#restUntilMs, startedAtMs) + 2 * (performance.now() - startedAtMs);
     return snapshot;
@@ -149,6 +153,20 @@ export class ProcessTree {
   descendantsOf(root: TreeRoot): ProcessStat[] {
     const isBelow = (owner: Owner) => owner.type === "roots" && owner.candidates.every((owner) => owner === root);
     return this.snapshot().living(isBelow).filter(({ pid }) => this.#unreapedRoots.get(pid) !== root);
+  }
+
+  /**
+   * Tells of each child whether it runs, or may have left something running. Looks only at our own children: whatever a
+   * child leaves is one of them, or below one.
+   */
+  unendedNow(): (root: TreeRoot) => boolean {
+    const adopted = listAdopted();
+    if (adopted === null) return () => true;
+    const stats = [Deno.pid, ...adopted].map(readStat).filter((stat) => stat !== null);
+    const snapshot = this.#snapshotOf(stats);
+    const owners = stats.map((stat) => snapshot.ownerOf(stat)).filter((owner) => owner.type === "roots");
+    const unended = new Set([...this.#unreapedRoots.values(), ...owners.flatMap(({ candidates }) => candidates)]);
+    return (root) => unended.has(root);
   }
 
   /** Ends these children and all their descendants. Calls at about the same time share one search. */
@@ -175,10 +193,12 @@ export class ProcessTree {
   /** Reaps ended orphans and forgets roots without descendants. Happens by itself every few seconds. */
   sweep(snapshot: TreeSnapshot = this.snapshot()): void {
     const inUse = new Set<TreeRoot>([...this.#unreapedRoots.values(), ...this.#startingRoots]);
+    this.#hasStrays = false;
     for (const process of snapshot.processes()) {
-      if (this.#isUnclaimedZombie(process)) this.#reapOrphan(process);
+      this.#orphans.reapOrphan(process);
       if (!isLiving(process)) continue;
       const owner = snapshot.ownerOf(process);
+      if (owner.type === "unattributed") this.#hasStrays = true;
       if (owner.type === "roots") owner.candidates.forEach((root) => inUse.add(root));
     }
     for (const [serial, candidates] of this.#candidates) {
@@ -234,31 +254,14 @@ export class ProcessTree {
     };
   }
 
-  /**
-   * A zombie with our mark is an orphan, unless it is a child just started whose pid is not known yet. One without a
-   * mark may be a child that the runtime is about to reap; reaping it here would lose its status.
-   */
-  #reapOrphan(process: ProcessStat): void {
-    if (this.#protectedPids.has(process.pid)) return;
-    const mark = this.#readMark(process.pid);
-    if (mark === "foreign") return;
-    if (mark === "none" && (this.#suspects.get(identify(process)) ?? 0) < ORPHAN_SIGHTS) return;
-    const candidates = mark === "none" ? [] : this.#candidates.get(mark.serial) ?? [];
-    if (!candidates.some((root) => this.#startingRoots.has(root))) reap(process.pid);
-  }
-
-  /** Counts how often the timer has seen each unclaimed zombie, each time in another turn of the event loop. */
-  #noteSuspects(snapshot: TreeSnapshot): void {
-    const seen = new Map<string, number>();
-    for (const process of snapshot.processes()) {
-      if (!this.#isUnclaimedZombie(process)) continue;
-      seen.set(identify(process), (this.#suspects.get(identify(process)) ?? 0) + 1);
-    }
-    this.#suspects = seen;
-  }
-
-  #isUnclaimedZombie(process: ProcessStat): boolean {
-    return process.ppid === Deno.pid && !isLiving(process) && !this.#unreapedRoots.has(process.pid);
+  #snapshotOf(processes: Iterable<ProcessStat>): TreeSnapshot {
+    return new TreeSnapshot(processes, {
+      selfPid: Deno.pid,
+      unreapedRoots: this.#unreapedRoots,
+      candidates: this.#candidates,
+      protectedPids: this.#protectedPids,
+      readMark: (pid) => this.#readMark(pid),
+    });
   }
 
   #readMark(pid: number): MarkReading {
@@ -277,14 +280,16 @@ export class ProcessTree {
   }
 
   #scheduleSweep(): void {
-    if (this.#sweepTimer !== undefined || this.#candidates.size === 0) return;
+    // Zombies without our mark are reaped only after several looks, also when there are no children any more.
+    const isNeeded = this.#candidates.size > 0 || this.#orphans.hasSuspects || this.#hasStrays;
+    if (this.#sweepTimer !== undefined || !isNeeded) return;
     this.#sweepTimer = setTimeout(() => {
       this.#sweepTimer = undefined;
       const snapshot = this.snapshot();
-      this.#noteSuspects(snapshot);
+      this.#orphans.note(snapshot);
       this.sweep(snapshot);
       this.#scheduleSweep();
-    }, SWEEP_INTERVAL_MS);
+    }, this.#sweepIntervalMs);
     // Housekeeping is no reason to keep the program running.
     Deno.unrefTimer(this.#sweepTimer);
   }

@@ -4,7 +4,7 @@
  *
  * A variable that names code, a library, a configuration or another program to run is a second command line, which no
  * rule sees. The list is published in `sandbox/README.md`. What programs are found and whose configuration is read
- * (`PATH`, `HOME`, `XDG_*`) is the server's.
+ * (`PATH`, `HOME`, `XDG_*`) is the server's. What tells of the sandbox does not hold for a program that has left it.
  */
 
 /** Names, and beginnings (`LD_*`) and ends (`*PAGER`) of names. */
@@ -16,6 +16,7 @@ export const WITHHELD_VARIABLES: readonly string[] = [
   "SHELLOPTS",
   "BASH_EXEC_WRAPPER",
   "CODEX_ESCALATE_SOCKET",
+  "CODEX_SANDBOX_NETWORK_DISABLED",
   "CDPATH",
   "EDITOR",
   "ENV",
@@ -26,6 +27,10 @@ export const WITHHELD_VARIABLES: readonly string[] = [
   "GLIBC_TUNABLES",
   "IFS",
   "JAVA_TOOL_OPTIONS",
+  "JDK_JAVA_OPTIONS",
+  "_JAVA_OPTIONS",
+  "LESSCLOSE",
+  "LESSOPEN",
   "LOCPATH",
   "NODE_OPTIONS",
   "NODE_PATH",
@@ -39,6 +44,7 @@ export const WITHHELD_VARIABLES: readonly string[] = [
   "SSH_ASKPASS",
   "SSH_ASKPASS_REQUIRE",
   "VISUAL",
+  "ZDOTDIR",
   "npm_config_*",
   "NPM_CONFIG_*",
 ];

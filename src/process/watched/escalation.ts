@@ -11,6 +11,7 @@ import { describeErrno, ENOEXEC } from "../../os/errno.ts";
 import {
   inheritableDescriptors,
   limitsOf,
+  linkOf,
   openOwnDirectory,
   openThread,
   takeDescriptor,
@@ -22,6 +23,7 @@ import { AT_FDCWD } from "../../os/files/file_calls.ts";
 import { statAt } from "../../os/files/file_stat.ts";
 import type { Reactor } from "../../os/loop/reactor.ts";
 import type { Policy } from "../../launch/policy/policy.ts";
+import { RLIMIT_NPROC } from "../../launch/stub/launch_stub.ts";
 import type { SpawnedProcess } from "../backend.ts";
 import { startOutside } from "../posix/outside_start.ts";
 import type { PosixBackend } from "../posix/posix_backend.ts";
@@ -30,6 +32,7 @@ import { exitCodeOf } from "../signals.ts";
 import { whenCallerGone } from "./caller.ts";
 import { escalatedEnvironment } from "./escalated_env.ts";
 import type { ExecRequest } from "./exec_request.ts";
+import { passSignalsOn } from "./passed_signals.ts";
 import { whyNotTrusted } from "./program_trust.ts";
 import type { WritablePlaces } from "./writable_places.ts";
 
@@ -39,8 +42,8 @@ const MAX_ESCALATED = 128;
 /** Beyond 0 to 2. A program that has more open is refused rather than given some of them. */
 const MAX_PASSED_DESCRIPTORS = 64;
 
-/** Between two looks for signals that wait for the caller: too short for people to notice. */
-const SIGNAL_LOOK_MS = 50;
+/** When one shell has started more, those that have left nothing running are forgotten. */
+const MAX_REMEMBERED = 256;
 
 /** How long a program whose caller is gone may take to write what it has and end. */
 const END_GRACE_MS = 1_000;
@@ -76,7 +79,9 @@ export type EscalationResult =
 
 export class Escalations {
   readonly #options: EscalationOptions;
-  readonly #running = new Set<SpawnedProcess>();
+  /** All that were started. One that has ended may have left something running, which ends with the shell. */
+  readonly #started = new Set<SpawnedProcess>();
+  #forgetAbove = MAX_REMEMBERED;
   #underWay = 0;
 
   constructor(options: EscalationOptions) {
@@ -97,10 +102,13 @@ export class Escalations {
     }
   }
 
-  /** Ends everything that still runs. */
+  /** Ends everything that still runs, and what those left running that have ended. */
   async end(): Promise<void> {
-    // Looking for what belongs to nothing takes as long as for the rest.
-    if (this.#running.size > 0) await this.#options.backend.endTrees([...this.#running], { graceMs: 0 });
+    this.#forgetGone();
+    const started = [...this.#started];
+    // A search takes as long for nothing as for something.
+    if (started.length > 0) await this.#options.backend.endTrees(started, { graceMs: 0 });
+    for (const process of started) this.#started.delete(process);
   }
 
   async #run(
@@ -124,7 +132,9 @@ export class Escalations {
     if (reason !== null) return refused(reason);
     const extra = order.passFds ? inheritableDescriptors(tid).filter((fd) => fd > 2) : [];
     if (extra.length > MAX_PASSED_DESCRIPTORS) return refused(`it has ${extra.length} descriptors to pass on`);
-    const directory = openOwnDirectory(tid);
+    // Whoever decided was shown this directory; another thread of the caller may have changed it since.
+    if (linkOf(tid, "cwd") !== request.cwd) return refused(`its working directory is not ${request.cwd} any more`);
+    const directory = openOwnDirectory(tid, request.cwd);
     if (directory === null) return refused("its working directory exists only inside the sandbox");
     keep(directory);
     const descriptors = new Map<number, number>(order.descriptors);
@@ -132,7 +142,10 @@ export class Escalations {
       const copy = takeDescriptor(thread, fd) ?? (fd <= 2 ? openDescriptor("/dev/null", O_RDWR) : null);
       if (copy !== null && copy >= 0) descriptors.set(fd, keep(copy));
     }
-    const limits = limitsOf(tid).map(({ resource, limit }) => ({ resource, ...limit }));
+    // The limit on processes counts inside what is inside, and outside all that the user has.
+    const isMeant = (resource: number) => policy === undefined || resource !== RLIMIT_NPROC;
+    const limits = limitsOf(tid).filter(({ resource }) => isMeant(resource))
+      .map(({ resource, limit }) => ({ resource, ...limit }));
     // Everything above was asked of a number; if the call still waits, it was the caller's.
     if (!call.isWaiting) return { type: "abandoned" };
     const { backend, reactor, serverEnv } = this.#options;
@@ -157,28 +170,28 @@ export class Escalations {
     callerPid: number,
     { process, exited }: Extract<Awaited<ReturnType<typeof startOutside>>, { type: "started" }>,
   ): Promise<EscalationResult> {
-    this.#running.add(process);
+    this.#started.add(process);
+    if (this.#started.size > this.#forgetAbove) this.#forgetGone();
     let isAbandoned = false;
     const stopWatch = whenCallerGone(this.#options.reactor, callerPid, () => {
       isAbandoned = true;
       void this.#options.backend.endTrees([process], { graceMs: END_GRACE_MS });
     });
-    // Signals that the caller would handle wait for it as long as its call does.
-    let forwarded = 0n;
-    const timer = setInterval(() => {
-      const pending = threadStatus(call.tid)?.pendingSignals ?? 0n;
-      for (let signal = 1; signal <= 64; signal++) {
-        const bit = 1n << BigInt(signal - 1);
-        if ((pending & bit) !== 0n && (forwarded & bit) === 0n) process.signalGroup(signal);
-      }
-      forwarded |= pending;
-    }, SIGNAL_LOOK_MS);
+    const stopSignals = passSignalsOn(call.tid, process);
     const status = await exited;
-    clearInterval(timer);
+    stopSignals();
     stopWatch();
-    this.#running.delete(process);
     process.dispose();
     return isAbandoned ? { type: "abandoned" } : { type: "exited", exitCode: exitCodeOf(status) & 0xff };
+  }
+
+  /** Those that have ended and left nothing running. */
+  #forgetGone(): void {
+    if (this.#started.size === 0) return;
+    const unended = new Set(this.#options.backend.unended([...this.#started]));
+    for (const process of this.#started) if (!unended.has(process)) this.#started.delete(process);
+    // So that a shell with many that run does not look at all of them at each start.
+    this.#forgetAbove = Math.max(MAX_REMEMBERED, unended.size * 2);
   }
 }
 

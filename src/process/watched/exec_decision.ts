@@ -35,11 +35,20 @@ export type EscalationOutcome =
   /** As a shell counts: 128 and the signal's number for a program that a signal ended. */
   | { readonly type: "exited"; readonly exitCode: number }
   /** Not run; the caller printed the reason and ended with 1. */
-  | { readonly type: "refused"; readonly reason: string };
+  | { readonly type: "refused"; readonly reason: string }
+  /** The caller was gone first; what had been started in its place was ended. */
+  | { readonly type: "abandoned" };
+
+/**
+ * With strict watching, why a program that was to run inside did not: it was another than had been decided and was
+ * killed, or its caller could not be stopped for the comparison and its call failed.
+ */
+export type StrictEnd = "killed" | "refused";
 
 /** Decides executions. */
 export interface ExecDecider {
   /** The signal: nobody waits for the answer any more. A rejection denies, and its message is not shown to the caller. */
   decide(call: ExecCall, signal: AbortSignal): Promise<ExecVerdict>;
   onEscalated?(call: ExecCall, outcome: EscalationOutcome): void;
+  onStrictEnd?(call: ExecCall, end: StrictEnd): void;
 }

@@ -7,13 +7,23 @@
 
 import { dirname, resolve } from "node:path/posix";
 import { syscallNumber } from "../../launch/stub/syscalls.ts";
-import { fileSeenBy, findFileSeenBy, linkOf, type SeenFile } from "../../os/children/foreign_process.ts";
+import {
+  fileBehind,
+  fileSeenBy,
+  findFileSeenBy,
+  identityOf,
+  linkOf,
+  openBehind,
+  openSeenBy,
+  type SeenFile,
+} from "../../os/children/foreign_process.ts";
 import {
   MemoryTooLongError,
   type PageHints,
   RemoteMemory,
   UnreadableMemoryError,
 } from "../../os/children/remote_memory.ts";
+import { closeDescriptor } from "../../os/descriptor.ts";
 import { EACCES, EBADF, EFAULT, ENAMETOOLONG, ENOENT } from "../../os/errno.ts";
 import { type ByteString, byteStringOf, toByteString } from "../../os/files/byte_string.ts";
 import type { SupervisedCall } from "../posix/supervised_calls.ts";
@@ -44,6 +54,20 @@ export interface ExecRequest {
   readonly seen: SeenFile;
 }
 
+/** How a call names its program. What it means depends on the caller's directory and descriptors at that time. */
+export interface ExecName {
+  readonly directory: number;
+  readonly path: string;
+  readonly flags: number;
+}
+
+/** A request whose program the kernel looks up again when the call goes on. */
+export interface WaitingExec extends ExecRequest {
+  readonly name: ExecName;
+  /** The file that the decision is about; null when that cannot be told. */
+  readonly identity: string | null;
+}
+
 /** What was learnt from earlier calls of one shell, so that the next is answered sooner. */
 export class ExecExperience {
   /** Where the shell has its words. */
@@ -64,7 +88,7 @@ export class ExecExperience {
 export async function readExecRequest(
   call: SupervisedCall,
   { experience, isShell }: { readonly experience: ExecExperience; readonly isShell: boolean },
-): Promise<ExecRequest | number> {
+): Promise<WaitingExec | number> {
   const [directory, text, argv, env, flags] = call.number === EXECVEAT
     ? [Number(BigInt.asIntN(32, call.args[0]!)), call.args[1]!, call.args[2]!, call.args[3]!, Number(call.args[4]!)]
     : [AT_FDCWD, call.args[0]!, call.args[1]!, call.args[2]!, 0];
@@ -75,16 +99,20 @@ export async function readExecRequest(
     const copies = await memory.read({ text, lists: [argv, env], maxBytes: MAX_EXEC_BYTES });
     if (copies.text.length > MAX_PATH_BYTES) return ENAMETOOLONG;
     const path = new TextDecoder().decode(copies.text);
-    const place = placeOf(call.tid, path, { directory, flags });
+    const name = { directory, path, flags };
+    const place = placeOf(call.tid, name);
     if (typeof place === "number") return place;
-    const seen = place.isOpenFile ? { type: "unknown" } as const : await experience.find(call.tid, place.absolute);
+    const isOpenFile = place.openFile !== null;
+    const seen = isOpenFile ? { type: "unknown" } as const : await experience.find(call.tid, place.absolute);
     // The kernel's own error. Answered here, so that nothing can appear there afterwards and run undecided.
     if (seen.type === "missing") return ENOENT;
     if (seen.type === "file" && !seen.isProgram) return EACCES;
     const [argvCopy, envCopy] = copies.lists;
-    const file = place.isOpenFile ? place.absolute : resolve("/", place.absolute);
+    const file = isOpenFile ? place.absolute : resolve("/", place.absolute);
     const givenName = (toByteString(place.prefix) + byteStringOf(copies.text)) as ByteString;
-    return { givenName, file, argv: argvCopy!, env: envCopy!, cwd: place.cwd, seen };
+    const identity = place.openFile ??
+      (seen.type === "file" ? seen.identity : await identitySeenBy(call.tid, place.absolute));
+    return { givenName, file, argv: argvCopy!, env: envCopy!, cwd: place.cwd, seen, name, identity };
   } catch (error) {
     if (error instanceof UnreadableMemoryError) return EFAULT;
     if (error instanceof MemoryTooLongError) return E2BIG;
@@ -92,25 +120,49 @@ export async function readExecRequest(
   }
 }
 
+/** Opens with `O_PATH` what a name means to a thread now. A descriptor, or negative. */
+export async function openNamed(tid: number, name: ExecName): Promise<number> {
+  const place = placeOf(tid, name);
+  if (typeof place === "number") return -place;
+  return place.openFile === null ? await openSeenBy(tid, place.absolute) : openBehind(tid, linkName(name.directory));
+}
+
+async function identitySeenBy(tid: number, path: string): Promise<string | null> {
+  const fd = await openSeenBy(tid, path);
+  if (fd < 0) return null;
+  const identity = identityOf(fd);
+  closeDescriptor(fd);
+  return identity;
+}
+
 interface Place {
   /** May contain links, `.` and `..`. */
   readonly absolute: string;
   readonly cwd: string;
-  /** It is not looked up by name. The name then only tells what was opened once. */
-  readonly isOpenFile: boolean;
+  /** Which file, when it is not looked up by name. The name then only tells what was opened once. */
+  readonly openFile: string | null;
   /** What the kernel puts before the path when it tells the program. */
   readonly prefix: string;
 }
 
-function placeOf(tid: number, path: string, at: { directory: number; flags: number }): Place | number {
+function placeOf(tid: number, { directory, path, flags }: ExecName): Place | number {
   const cwd = linkOf(tid, "cwd");
   if (cwd === null) return ENOENT;
-  if (path.startsWith("/")) return { absolute: path, cwd, isOpenFile: false, prefix: "" };
-  const base = at.directory === AT_FDCWD ? cwd : linkOf(tid, `fd/${at.directory}`);
-  if (base === null) return EBADF;
-  const isHere = at.directory === AT_FDCWD;
-  const opened = `/dev/fd/${at.directory}`;
-  if (path !== "") return { absolute: `${base}/${path}`, cwd, isOpenFile: false, prefix: isHere ? "" : `${opened}/` };
-  if ((at.flags & AT_EMPTY_PATH) === 0) return ENOENT;
-  return { absolute: base, cwd, isOpenFile: true, prefix: isHere ? "" : opened };
+  if (path.startsWith("/")) return { absolute: path, cwd, openFile: null, prefix: "" };
+  const isHere = directory === AT_FDCWD;
+  const opened = `/dev/fd/${directory}`;
+  if (path !== "") {
+    const base = isHere ? cwd : linkOf(tid, linkName(directory));
+    if (base === null) return EBADF;
+    return { absolute: `${base}/${path}`, cwd, openFile: null, prefix: isHere ? "" : `${opened}/` };
+  }
+  // Both of one moment: another thread may put something else there in between.
+  const file = fileBehind(tid, linkName(directory));
+  if (file === null) return EBADF;
+  if ((flags & AT_EMPTY_PATH) === 0) return ENOENT;
+  return { absolute: file.path, cwd, openFile: file.identity, prefix: isHere ? "" : opened };
+}
+
+function linkName(directory: number): string {
+  return directory === AT_FDCWD ? "cwd" : `fd/${directory}`;
 }

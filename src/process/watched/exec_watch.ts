@@ -14,7 +14,7 @@ import type { SupervisedCall } from "../posix/supervised_calls.ts";
 import { endCaller, tellCaller, whenCallerGone } from "./caller.ts";
 import { type EscalationOptions, Escalations } from "./escalation.ts";
 import type { EscalationOutcome, ExecCall, ExecDecider, ExecVerdict } from "./exec_decision.ts";
-import { ExecExperience, type ExecRequest, readExecRequest } from "./exec_request.ts";
+import { ExecExperience, type ExecRequest, readExecRequest, type WaitingExec } from "./exec_request.ts";
 import { Lineage } from "./lineage.ts";
 import { runStrictly } from "./strict_exec.ts";
 
@@ -96,11 +96,11 @@ export class ExecWatch implements ExecAnswerer {
     const verdict = await this.#ask(described);
     switch (verdict.kind) {
       case "run":
-        return await this.#run(call, request, pid);
+        return await this.#run(call, request, described);
       case "deny":
         return await this.#deny(call, verdict.reason);
       case "escalate":
-        if (!isShell && this.#options.escalate === "shell") return await this.#run(call, request, pid);
+        if (!isShell && this.#options.escalate === "shell") return await this.#run(call, request, described);
         return await this.#escalate(call, request, { described, verdict });
     }
   }
@@ -122,11 +122,19 @@ export class ExecWatch implements ExecAnswerer {
     }
   }
 
-  async #run(call: SupervisedCall, request: ExecRequest, pid: number): Promise<void> {
+  async #run(call: SupervisedCall, request: WaitingExec, described: ExecCall): Promise<void> {
+    const { strictExec, decider } = this.#options;
+    // A name that begins in the caller's directory or descriptor can be made to mean another file.
+    const isUncertain = request.identity === null && !request.name.path.startsWith("/");
+    if (strictExec && isUncertain) {
+      return await this.#deny(call, `${request.file}: it cannot be told which file this is`);
+    }
     this.counters.run++;
-    this.#lineage?.executes(pid);
-    if (!this.#options.strictExec) return void call.letThrough();
-    if (await runStrictly(call, request, pid) === "killed") this.counters.mismatched++;
+    this.#lineage?.executes(described.pid);
+    if (!strictExec) return void call.letThrough();
+    const outcome = await runStrictly(call, request, described.pid);
+    if (outcome === "killed") this.counters.mismatched++;
+    if (outcome === "killed" || outcome === "refused") decider.onStrictEnd?.(described, outcome);
   }
 
   async #deny(call: SupervisedCall, reason: string | null): Promise<void> {
@@ -151,8 +159,8 @@ export class ExecWatch implements ExecAnswerer {
       type: "refused",
       reason: error instanceof Error ? error.message : String(error),
     }));
-    if (result.type === "abandoned") return void call.fail(EACCES);
     tell(result);
+    if (result.type === "abandoned") return void call.fail(EACCES);
     if (result.type === "exited") return void await endCaller(call, result.exitCode);
     this.counters.refused++;
     await tellCaller(call, `Execution denied: cannot leave the sandbox: ${result.reason}`);

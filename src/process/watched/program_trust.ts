@@ -3,8 +3,9 @@
  *
  * Every directory and link on the way counts, and the file itself. A place that the sandbox may write, or that is
  * writable for a group or for everybody, is not trusted. A directory such as /tmp, where everybody may add names but
- * nobody may take away another's, is trusted as far as the name on the way is root's or our own. To let a
- * program from another place run outside, name its exact path in a rule.
+ * nobody may take away another's, is trusted as far as the name on the way is root's or our own. Where a sandbox confines
+ * no files, everything that is our own can be written too. To let a program from another place run outside, name its
+ * exact path in a rule.
  */
 
 import { dirname, join } from "node:path/posix";
@@ -75,18 +76,26 @@ interface WaysToWrite {
 }
 
 async function whyWritable(path: string, { policy, writable, entry }: WaysToWrite): Promise<string | null> {
-  if (writable.include(path, policy)) return `${path} can be written from inside the sandbox`;
   const stat = await statOf(path);
   if (stat === null) return `${path} is not there outside of the sandbox`;
+  const areOursFree = writable.includeAllOfOurs(policy);
+  if (writable.include(path, policy) || (areOursFree && isOurs(stat))) {
+    return `${path} can be written from inside the sandbox`;
+  }
   const mode = stat.mode ?? 0;
   if ((mode & GROUP_AND_OTHERS_WRITE) === 0) return null;
-  if ((mode & STICKY) !== 0 && stat.isDirectory && entry !== undefined && isOurs(entry)) return null;
+  if ((mode & STICKY) !== 0 && stat.isDirectory && entry !== undefined && staysThere(entry, areOursFree)) return null;
   return `${path} can be written by others`;
 }
 
-/** Nobody inside who is not one of these two can move it away. */
+/** Its owner can always allow itself to write. To root everything belongs. */
 function isOurs({ uid }: Deno.FileInfo): boolean {
-  return uid === 0 || uid === Deno.uid();
+  return uid === Deno.uid() || Deno.uid() === 0;
+}
+
+/** Whether nobody inside can move it out of a directory such as /tmp: only its owner can. */
+function staysThere(entry: Deno.FileInfo, areOursFree: boolean): boolean {
+  return entry.uid === 0 || (entry.uid === Deno.uid() && !areOursFree);
 }
 
 async function statOf(path: string): Promise<Deno.FileInfo | null> {

@@ -110,6 +110,13 @@ Deno.test("doctorText() has a line for every feature, backend and policy, and th
   assert.ok(text.endsWith("\n") && !text.endsWith("\n\n"));
 });
 
+Deno.test("where programs cannot be decided, advice and verdict name the second way", () => {
+  const report = machine({ programWatch: { works: false, reason: "no listener" } });
+  assert.match(advise(report, DEBIAN).join(), /exec-server mcp with --bash PATH/);
+  assert.match(doctorText(report), /\nAll of these policies can be enforced here, but exec-server mcp .* --bash\.\n$/);
+  assert.match(doctorText(machine()), /\nAll of these policies can be enforced here\.\n$/);
+});
+
 Deno.test("typicalPolicies() are sandbox objects as clients send them", () => {
   for (const { name, sandbox } of typicalPolicies("/ws")) assert.ok(SandboxParam.safeParse(sandbox).success, name);
 });

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { CliError } from "../../../src/cli/cli_error.ts";
+import { MCP_FLAGS, MCP_INTRODUCTION } from "../../../src/cli/mcp/mcp_flags.ts";
 import { type McpOptions, parseMcp } from "../../../src/cli/mcp/mcp_options.ts";
+import { helpText } from "../../../src/cli/help.ts";
 
 const surroundings = (env: Record<string, string> = {}) => ({
   env,
@@ -13,9 +15,9 @@ async function options(words: string, env: Record<string, string> = {}): Promise
   return parsed;
 }
 
-async function refused(words: string): Promise<[number, string]> {
+async function refused(words: string, env: Record<string, string> = {}): Promise<[number, string]> {
   try {
-    await options(words);
+    await options(words, env);
   } catch (error) {
     if (error instanceof CliError) return [error.exitCode, error.message];
     throw error;
@@ -55,6 +57,25 @@ Deno.test("the reference's command line: --bash, CODEX_BASH_PATH, --execve, --pr
   assert.equal((await refused("word"))[0], 2);
 });
 
+Deno.test("what a patched Bash cannot do is refused, not ignored", async () => {
+  const beyond = ["--strict-exec", "--escalate-fds /usr/bin/gpg", "--intercept all", "--escalate all"];
+  for (const words of beyond) {
+    const flag = words.replace(" /usr/bin/gpg", "");
+    const [code, message] = await refused(`--bash /b ${words}`);
+    assert.equal(code, 1);
+    assert.ok(message.startsWith(`${flag} does not go with --bash: `), message);
+    const [, byVariable] = await refused(words, { CODEX_BASH_PATH: "/env" });
+    assert.ok(byVariable.startsWith(`${flag} does not go with CODEX_BASH_PATH: `), byVariable);
+  }
+  assert.equal((await options("--bash /b --intercept shell --escalate shell")).patchedBash?.bash, "/b");
+  assert.equal((await options("--strict-exec --intercept all --escalate all")).strictExec, true);
+});
+
+Deno.test("--escalate all is refused where nothing but the shell's own programs is decided", async () => {
+  assert.match((await refused("--intercept shell --escalate all"))[1], /^--escalate all needs --intercept all: /);
+  assert.equal((await options("--intercept shell")).intercept, "shell");
+});
+
 Deno.test("--escalate-fds takes whole paths alone", async () => {
   const { descriptorPrograms } = await options("--escalate-fds /usr/bin/gpg --escalate-fds /opt/tool");
   assert.deepEqual(descriptorPrograms, ["/usr/bin/gpg", "/opt/tool"]);
@@ -79,8 +100,20 @@ Deno.test("--listen takes an address in the forms that people write, and the log
 Deno.test("nobody is let in from beyond this machine without a login, and a login without an address is a slip", async () => {
   assert.match((await refused("--listen 0.0.0.0:0"))[1], /without authentication/);
   assert.equal((await options("--listen 0.0.0.0:0 --insecure-no-auth")).http?.auth.type, "none");
-  assert.match((await refused("--ws-auth url-token"))[1], /--ws-auth needs --listen/);
+  const logins = ["--ws-auth url-token", "--tokens /t", "--tokens-id x", "--ws-token-file /t", "--ws-token-sha256 00"];
+  const signed = ["--ws-shared-secret-file /s", "--ws-issuer i", "--ws-audience a", "--ws-max-clock-skew-seconds 1"];
+  for (const words of [...logins, ...signed, "--tls-cert /c", "--tls-key /k", "--allow-other-users"]) {
+    assert.equal((await refused(words))[1], `${words.split(" ")[0]} needs --listen`);
+  }
+  assert.equal((await options("", { EXEC_SERVER_TOKENS: "/t" })).http, null, "a variable may be for another server");
   assert.match((await refused("--listen https://127.0.0.1:0"))[1], /--tls-cert/);
+});
+
+Deno.test("the help says what holds for this command, and not what holds for the websocket server", () => {
+  const help = helpText(MCP_FLAGS, MCP_INTRODUCTION).replace(/\s+/g, " ");
+  assert.doesNotMatch(help, /without --listen|wss/);
+  assert.match(help, /--annotate-sandboxed .*allows more are then refused/);
+  assert.match(help, /--insecure-no-auth Ask for no token on an address beyond this machine/);
 });
 
 Deno.test("variables of the websocket server are not taken for flags of this command", async () => {

@@ -15,12 +15,13 @@ interface Look {
 /** A tree on a machine without processes, on which it takes long to find that out. */
 function slowTree(): { tree: ProcessTree; looks: Look[] } {
   const looks: Look[] = [];
-  const tree = new ProcessTree(new MarkSeries(), () => {
+  const list = () => {
     const beganAtMs = performance.now();
     while (performance.now() < beganAtMs + LOOK_MS);
     looks.push({ beganAtMs, endedAtMs: performance.now() });
     return [];
-  });
+  };
+  const tree = new ProcessTree(new MarkSeries(), { list });
   return { tree, looks };
 }
 

@@ -13,8 +13,13 @@ function escalated(caller: readonly string[], server: Readonly<Record<string, st
 
 Deno.test("what is on the list is withheld, by its name, its beginning or its end", () => {
   const withheld = ["LD_PRELOAD=x", "BASH_FUNC_ls%%=() { :; }", "GIT_SSH_COMMAND=x", "MANPAGER=x", "PAGER=x", "ENV=x"];
-  const kept = ["LDFLAGS=x", "TERM=x", "EMPTY=", "A=b=c", "MY_ENV=x", "PAGER_SIZE=1", "GITHUB_ACTIONS=1"];
-  assert.deepEqual(escalated([...withheld, ...kept]), kept);
+  const programs = ["LESSOPEN=|x", "LESSCLOSE=x", "ZDOTDIR=x", "_JAVA_OPTIONS=x", "JDK_JAVA_OPTIONS=x"];
+  const kept = ["LDFLAGS=x", "LESS=-R", "TERM=x", "EMPTY=", "A=b=c", "MY_ENV=x", "PAGER_SIZE=1", "GITHUB_ACTIONS=1"];
+  assert.deepEqual(escalated([...withheld, ...programs, ...kept]), kept);
+});
+
+Deno.test("that there is no network is not said to a program that has it", () => {
+  assert.deepEqual(escalated(["CODEX_SANDBOX_NETWORK_DISABLED=1", "CODEX_HOME=x"]), ["CODEX_HOME=x"]);
 });
 
 Deno.test("PATH, HOME and XDG_* are the server's, or absent where it has none", () => {

@@ -5,7 +5,7 @@
  * Promises a directory that belongs to this user and that nobody else can enter.
  */
 
-import { ownUid } from "../../../os/own_uid.ts";
+import { ownUid } from "../../../os/own_ids.ts";
 import { refusal } from "../../cli_error.ts";
 import type { Environment } from "../../flags.ts";
 

@@ -6,3 +6,12 @@ export function ownUid(): number | null {
     return null; // Not permitted: then everything counts as somebody else's.
   }
 }
+
+/** The group this program runs as; null in the same cases. */
+export function ownGid(): number | null {
+  try {
+    return Deno.gid();
+  } catch {
+    return null;
+  }
+}

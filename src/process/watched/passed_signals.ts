@@ -1,0 +1,44 @@
+/**
+ * Passes signals that wait for a caller on to the program that runs in its place.
+ *
+ * A signal that the caller would handle, or that would stop it, waits as long as the caller's call does. Each is passed
+ * on once. Only stops are ever taken back: SIGCONT removes them, and nearly always without waiting itself, since most
+ * programs do not handle it. So a stop that no longer waits means SIGCONT.
+ */
+
+import { threadStatus } from "../../os/children/foreign_process.ts";
+import type { SpawnedProcess } from "../backend.ts";
+
+/** Between two looks for signals: too short for people to notice. */
+const LOOK_MS = 50;
+
+// Linux's numbers: callers are watched nowhere else.
+const SIGNALS = 64;
+const SIGCONT = 18;
+/** SIGSTOP, SIGTSTP, SIGTTIN and SIGTTOU. */
+const STOPS = maskOf(19, 20, 21, 22);
+
+/** The function that is returned stops it. */
+export function passSignalsOn(tid: number, program: Pick<SpawnedProcess, "signalGroup">): () => void {
+  let seen = 0n;
+  const timer = setInterval(() => {
+    const waiting = threadStatus(tid)?.pendingSignals;
+    if (waiting === undefined) return;
+    for (const signal of signalsToPass(seen, waiting)) program.signalGroup(signal);
+    seen = waiting;
+  }, LOOK_MS);
+  return () => clearInterval(timer);
+}
+
+/** What has happened between two looks. Signals are bits, from signal 1 on. */
+export function signalsToPass(before: bigint, now: bigint): number[] {
+  const goesOn = (before & ~now & STOPS) !== 0n;
+  // First, so that a stop that came after it holds.
+  const continued = goesOn && (now & maskOf(SIGCONT)) === 0n ? [SIGCONT] : [];
+  const all = Array.from({ length: SIGNALS }, (_, index) => index + 1);
+  return [...continued, ...all.filter((signal) => (now & ~before & maskOf(signal)) !== 0n)];
+}
+
+function maskOf(...signals: readonly number[]): bigint {
+  return signals.reduce((mask, signal) => mask | 1n << BigInt(signal - 1), 0n);
+}

@@ -1,0 +1,45 @@
+/**
+ * Attacks from sandboxes that confine only the network: to run outside, under an allowed name, what was written inside.
+ */
+
+import assert from "node:assert/strict";
+import { ESCALATE, type WatchedScene, watchTest } from "../support/watched_scene.ts";
+import { namesIn } from "../support/sandbox_host.ts";
+import { IS_ROOT } from "./scene.ts";
+
+const USER = IS_ROOT ? "root" : "unprivileged";
+const TOUCH_IS_ALLOWED = { rules: { touch: ESCALATE } };
+
+function attack(name: string, fn: (scene: WatchedScene) => Promise<void>): void {
+  watchTest(`${USER}, only the network is confined: ${name}`, fn);
+}
+
+/** A program of the attacker's. If it runs outside, there is a file that nobody else makes. */
+const writeEvil = (scene: WatchedScene) => `printf '#!/bin/sh\\n: > ${scene.out}/WIN\\n' > touch; chmod 755 touch`;
+
+for (const sandbox of ["external", "unrestricted"]) {
+  attack(`nothing leaves that it can have written (${sandbox})`, async (scene) => {
+    const { stderr } = await scene.run(`${writeEvil(scene)}; ./touch x`, { ...TOUCH_IS_ALLOWED, sandbox });
+    assert.match(stderr, /can be written .*; a rule that names this very path would allow it\n$/);
+    const later = await scene.run("./touch x", { ...TOUCH_IS_ALLOWED, sandbox: "read /" });
+    assert.match(later.stderr, /can be written /);
+    assert.ok(!namesIn(scene.out).includes("WIN"));
+  });
+
+  attack(`what others own leaves, and from root nothing unnamed (${sandbox})`, async (scene) => {
+    const command = `/usr/bin/touch ${scene.out}/FINE`;
+    const { escalations } = await scene.run(command, { ...TOUCH_IS_ALLOWED, sandbox });
+    assert.equal(escalations.at(-1)!.type, IS_ROOT ? "refused" : "exited");
+    const named = { touch: { kind: "escalate", pathIsNamed: true } } as const;
+    const { exitCode } = await scene.run(command, { rules: named, sandbox });
+    assert.equal(exitCode, 0);
+  });
+}
+
+attack("without any sandbox nothing is refused, nor held against later calls", async (scene) => {
+  const { escalations } = await scene.run(`${writeEvil(scene)}; ./touch x`, { ...TOUCH_IS_ALLOWED, sandbox: null });
+  assert.equal(escalations.at(-1)!.type, "exited");
+  const command = `/usr/bin/touch ${scene.out}/FINE`;
+  const later = await scene.run(command, { ...TOUCH_IS_ALLOWED, sandbox: "read /" });
+  assert.equal(later.escalations.at(-1)!.type, "exited");
+});

@@ -1,0 +1,190 @@
+/** Programs outside of the sandbox: where they run, what reaches them, and that nothing of them outlives its command. */
+
+import assert from "node:assert/strict";
+import { readStat } from "../../src/os/children/procfs.ts";
+import { Gate } from "../support/gate.ts";
+import { eventually } from "../support/recorded_child.ts";
+import { ESCALATE, isAlive, type SceneOptions, type WatchedScene, watchTest } from "../support/watched_scene.ts";
+
+const CHANGER = new URL("../fixtures/changing_exec.py", import.meta.url).pathname;
+
+/** A command that changes what it asked for while `program` is being decided, and when to answer. */
+async function changing(
+  scene: WatchedScene,
+  words: { readonly what: "directory" | "argument"; readonly program: string; readonly change: [string, string] },
+): Promise<{ command: string; changed: () => Promise<void> }> {
+  const [go, done] = [await Gate.make(scene.ws, "go"), await Gate.make(scene.ws, "done")];
+  const command = ["python3", CHANGER, words.what, go.path, done.path, words.program, ...words.change].join(" ");
+  const changed = async () => {
+    await go.open();
+    await done.readAll();
+  };
+  return { command, changed };
+}
+
+watchTest(
+  "a program whose caller changes its directory during the decision does not leave the sandbox",
+  async (scene) => {
+    const { command, changed } = await changing(scene, {
+      what: "directory",
+      program: "/usr/bin/pwd",
+      change: [scene.ws, "/usr/lib"],
+    });
+    const { stdout, stderr, escalations, calls } = await scene.run(command, {
+      escalate: "all",
+      decide: async ({ file }) => {
+        if (!file.endsWith("/pwd")) return { kind: "run" };
+        await changed();
+        return ESCALATE;
+      },
+    });
+    assert.equal(calls.at(-1)!.cwd, scene.ws);
+    const reason = `its working directory is not ${scene.ws} any more`;
+    assert.equal(stdout, "");
+    assert.equal(stderr, `Execution denied: cannot leave the sandbox: ${reason}\n`);
+    assert.deepEqual(escalations, [{ type: "refused", reason }]);
+  },
+);
+
+watchTest("a program whose directory is moved during the decision does not leave the sandbox", async (scene) => {
+  const { stdout, stderr } = await scene.run("cd sub; /usr/bin/pwd", {
+    decide: async () => {
+      await Deno.rename(`${scene.ws}/sub`, `${scene.ws}/moved`);
+      await Deno.mkdir(`${scene.ws}/sub`);
+      return ESCALATE;
+    },
+  });
+  assert.equal(stdout, "");
+  assert.match(stderr, /its working directory is not .*\/ws\/sub any more/);
+});
+
+watchTest("no library of the caller's choice is loaded into an escalated program", async (scene) => {
+  const command = "export LD_PRELOAD=$PWD/evil.so LD_LIBRARY_PATH=$PWD LD_AUDIT=$PWD/evil.so LD_DEBUG=libs; exec env";
+  const inside = await scene.run(command, { env: {} });
+  assert.match(inside.stderr, /evil\.so/, "it would have been tried");
+  const { stdout, stderr } = await scene.run(command, { env: {}, rules: { env: ESCALATE } });
+  assert.equal(stderr, "");
+  assert.doesNotMatch(stdout, /^LD_/m);
+});
+
+/** An escalated `sh` that ends, and leaves a daemon that has told its pid at the gate. */
+async function leaving(scene: WatchedScene): Promise<{ command: string; daemon: Promise<number> }> {
+  const gate = await Gate.make(scene.out, "gate");
+  const daemon = `setsid -f sh -c "echo \\$\\$ >&3; exec 3>&-; exec sleep 1000"`;
+  const command = `sh -c '${daemon} 3> ${gate.path} > /dev/null 2>&1 < /dev/null'`;
+  return { command, daemon: gate.readAll().then(Number) };
+}
+
+const LEAVES: SceneOptions = { rules: { sh: ESCALATE } };
+
+watchTest("what an escalated program has left running ends with a command that ends", async (scene) => {
+  const { command, daemon } = await leaving(scene);
+  const running = await scene.start(`${command}; echo after $?`, LEAVES);
+  const pid = await daemon;
+  assert.equal((await running.outcome()).stdout, "after 0\n");
+  assert.ok(isAlive(pid));
+  await running.shell.terminate();
+  assert.ok(!isAlive(pid));
+});
+
+for (const sandbox of ["read /, write ws", null]) {
+  watchTest(
+    `what an escalated program has left running ends with a command that is ended (${sandbox ?? "no sandbox"})`,
+    async (scene) => {
+      const { command, daemon } = await leaving(scene);
+      const isOver = Promise.withResolvers<void>();
+      const running = await scene.start(`${command}; sleep 1000`, {
+        ...LEAVES,
+        sandbox,
+        onEscalated: (_, { type }) => {
+          if (type === "exited") isOver.resolve();
+        },
+      });
+      const pid = await daemon;
+      await isOver.promise;
+      assert.ok(isAlive(pid));
+      await running.shell.terminate();
+      assert.ok(!isAlive(pid));
+    },
+  );
+}
+
+watchTest("what a program has left running is not forgotten, however many leave nothing after it", async (scene) => {
+  const { command, daemon } = await leaving(scene);
+  const many = "for i in {1..300}; do /bin/true; done";
+  const running = await scene.start(`${command}; ${many}`, { rules: { sh: ESCALATE, true: ESCALATE } });
+  const pid = await daemon;
+  assert.equal((await running.outcome()).counters.escalated, 301);
+  await running.shell.terminate();
+  assert.ok(!isAlive(pid));
+});
+
+watchTest("a program whose caller is stopped is stopped, and goes on when its caller is continued", async (scene) => {
+  const started = Promise.withResolvers<{ caller: number; pid: number }>();
+  const running = await scene.start("sleep 1000; echo after $?", {
+    rules: { sleep: ESCALATE },
+    onEscalated: (call, outcome) => {
+      if (outcome.type === "started") started.resolve({ caller: call.pid, pid: outcome.pid });
+    },
+  });
+  const { caller, pid } = await started.promise;
+  for (let times = 0; times < 2; times++) {
+    Deno.kill(caller, "SIGSTOP");
+    await eventually("the program stands still", () => readStat(pid)?.state === "T");
+    Deno.kill(caller, "SIGCONT");
+    await eventually("the program goes on", () => readStat(pid)?.state === "S");
+  }
+  Deno.kill(caller, "SIGTERM");
+  assert.equal((await running.outcome()).stdout, "after 143\n");
+});
+
+watchTest("a program that has left is told to be over also when its caller was gone first", async (scene) => {
+  const seen: string[] = [];
+  const over = Promise.withResolvers<void>();
+  const running = await scene.start("sleep 1000; echo after $?", {
+    rules: { sleep: ESCALATE },
+    onEscalated: (call, { type }) => {
+      seen.push(type);
+      if (type === "started") Deno.kill(call.pid, "SIGKILL");
+      else over.resolve();
+    },
+  });
+  await running.outcome();
+  await over.promise;
+  assert.deepEqual(seen, ["started", "abandoned"]);
+});
+
+watchTest("with strict watching a program that differs from what was decided is told to be killed", async (scene) => {
+  const { command, changed } = await changing(scene, {
+    what: "argument",
+    program: "/usr/bin/printf",
+    change: ["decided", "another"],
+  });
+  const ends: unknown[] = [];
+  const { stdout, counters } = await scene.run(command, {
+    strictExec: true,
+    decide: async ({ file }) => {
+      if (file.endsWith("/printf")) await changed();
+      return { kind: "run" };
+    },
+    onStrictEnd: ({ file, argv }, end) => void ends.push([file, argv[1], end]),
+  });
+  assert.deepEqual([stdout, counters.mismatched], ["", 1]);
+  assert.deepEqual(ends, [["/usr/bin/printf", "decided", "killed"]]);
+});
+
+watchTest("with strict watching a caller that somebody else traces is told to be refused", async (scene) => {
+  const PTRACE_TRACEME = 0;
+  const python = "import ctypes, os; pid = os.fork(); pid and (os.waitpid(pid, 0), os._exit(0)); " +
+    `ctypes.CDLL(None).ptrace(${PTRACE_TRACEME}, 0, 0, 0); os.execv("/usr/bin/id", ["id"])`;
+  const ends: unknown[] = [];
+  const { stdout, stderr } = await scene.run(`python3 -c '${python}'`, {
+    // Sandboxes refuse tracing.
+    sandbox: null,
+    strictExec: true,
+    onStrictEnd: ({ file }, end) => void ends.push([file, end]),
+  });
+  assert.equal(stdout, "");
+  assert.match(stderr, /PermissionError/);
+  assert.deepEqual(ends, [["/usr/bin/id", "refused"]]);
+});
