@@ -65,7 +65,7 @@ async function unreadCommand() {
 }
 
 Deno.test("a command that does not read keeps nobody waiting, and results tell what it has not taken", async () => {
-  const { scene, peer, shell, handle } = await unreadCommand();
+  const { scene, peer, handle } = await unreadCommand();
   const input = peer.call("shell_input", { handle, text: "x".repeat(1_000_000), wait_ms: 500 });
   await scene.passTimeUntil(input);
   assert.deepEqual([textOf(await input).running, textOf(await input).waiting_input_bytes], [true, 1_000_000]);
@@ -84,7 +84,7 @@ Deno.test("a command that does not read keeps nobody waiting, and results tell w
 });
 
 Deno.test("cancelling a shell_input ends the command that does not read it", async () => {
-  const { scene, peer, shell, handle } = await unreadCommand();
+  const { peer, shell, handle } = await unreadCommand();
   const requestId = peer.nextId;
   peer.call("shell_input", { handle, text: "x" }).catch(() => {});
   peer.notify("notifications/cancelled", { requestId });
