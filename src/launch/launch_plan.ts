@@ -70,6 +70,13 @@ export type PlannedDescriptor =
    * the processes it confined; the first process inside ends last of all.
    */
   | { readonly fd: number; readonly type: "info" }
+  /**
+   * The write end of a pipe. What comes is for `parseEndReport`: how the command ended, as soon as it has, which is
+   * before the sandbox is taken down. One more byte follows when nothing is left of what it started, if something was.
+   */
+  | { readonly fd: number; readonly type: "end" }
+  /** `ns_last_pid`, open for writing; where the kernel has none, nothing that counts. */
+  | { readonly fd: number; readonly type: "lastPid" }
   /** Empty when the child starts; the command is written to it later. Read-only in the child. */
   | { readonly fd: number; readonly type: "command" }
   /**

@@ -21,7 +21,7 @@ export class KernelWatchedShell implements WatchedShell {
   readonly #onClosed: () => void;
   readonly #exit = Promise.withResolvers<{ readonly exitCode: number; readonly signal: string | null }>();
   readonly #close = Promise.withResolvers<void>();
-  /** It has a process namespace to itself: the kernel ends what the shell leaves behind. */
+  /** Its wrapper ends it together with a process namespace of its own: the kernel ends what the shell leaves behind. */
   isAlone = false;
   #hasExited = false;
   #hasClosed = false;
@@ -91,14 +91,19 @@ export class KernelWatchedShell implements WatchedShell {
 
   async #end(): Promise<void> {
     const process = this.#running;
-    // Nothing inside is left, so nothing is looked for: that would take longer than the command.
-    if (this.isAlone && this.#hasExited && this.#hasClosed) return await this.#watch.endEscalated();
-    await Promise.all([this.#backend.endTrees([process], { graceMs: 0 }), this.#watch.endEscalated()]);
-    // A call that was being decided may have been escalated meanwhile.
-    await this.#watch.endEscalated();
-    await this.exited;
-    process.stopReading();
-    await this.closed;
+    const leavesNothing = process.leavesNothing?.() ?? this.isAlone;
+    if (leavesNothing && this.#hasExited && this.#hasClosed) {
+      // Nothing inside is left, so nothing is looked for: that would take longer than the command.
+      await this.#watch.endEscalated();
+    } else {
+      await Promise.all([this.#backend.endTrees([process], { graceMs: 0 }), this.#watch.endEscalated()]);
+      // A call that was being decided may have been escalated meanwhile.
+      await this.#watch.endEscalated();
+      await this.exited;
+      process.stopReading();
+      await this.closed;
+    }
+    await process.cleared;
   }
 
   async #disposeAtEnd(): Promise<void> {

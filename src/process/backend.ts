@@ -107,6 +107,13 @@ export interface SpawnedProcess {
   closeInput(): void;
   /** Only for terminals. The foreground group is told with SIGWINCH. */
   resize(size: { rows: number; cols: number }): void;
+  /**
+   * Whether the command has ended and nothing is left of what it started; null where nobody tells. Then the tree has to be
+   * ended, which finds out.
+   */
+  leavesNothing?(): boolean | null;
+  /** Resolves when what its sandbox had put on the disk has been removed; absent or null where there is nothing. */
+  readonly cleared?: Promise<void> | null;
   /** Signals the child's process group; false when the group is gone. Never hits a reused pid. */
   signalGroup(signal: number): boolean;
   /** Signals the group that has the child's terminal now; false when there is none, or no terminal. */

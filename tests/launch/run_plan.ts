@@ -7,10 +7,10 @@
 
 import { NO_KERNEL_MOUNTS } from "../../src/launch/kernel_mounts.ts";
 import assert from "node:assert/strict";
-import { closeDescriptor, openPipe, setNonblocking, writeFrom } from "../../src/os/descriptor.ts";
+import { closeDescriptor, openDescriptor, openPipe, setNonblocking, writeFrom } from "../../src/os/descriptor.ts";
 import { toByteString } from "../../src/os/files/byte_string.ts";
 import { sharedChildLimits } from "../../src/os/children/child_limits.ts";
-import { O_PATH, openWithoutLinks } from "../../src/os/files/file_calls.ts";
+import { O_PATH, O_WRONLY, openWithoutLinks } from "../../src/os/files/file_calls.ts";
 import { ENOENT } from "../../src/os/errno.ts";
 import { addressOf, allocate, cString, cStringArray, lastErrno, libc, whilePinned } from "../../src/os/libc.ts";
 import { reapingFunctions } from "../../src/os/children/child_reaping.ts";
@@ -234,7 +234,10 @@ function openPlanned(planned: PlannedDescriptor, ends: ReportEnds, copies: Copie
     case "info":
       return ends[planned.type];
     case "command":
-      throw new Error("a plan without a command is carried out by the backend alone");
+    case "end":
+      throw new Error("a plan of a watched command is carried out by the backend alone");
+    case "lastPid":
+      return copies.own(openDescriptor("/proc/sys/kernel/ns_last_pid", O_WRONLY));
     case "given":
       return planned.descriptor;
     case "landlock":

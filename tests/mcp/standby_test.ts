@@ -6,9 +6,12 @@ import { isAlive, type WatchedScene, watchTest } from "../support/watched_scene.
 
 const READ_ONLY = { sandbox: "read /" } as const;
 
-/** Everything a program can find out about where it runs. Numbers that differ from start to start are left out. */
+/**
+ * Everything a program can find out about where it runs. Numbers that differ from start to start are left out, and those
+ * of processes: where bubblewrap has made the sandbox, one more process stays behind.
+ */
 const LOOK_AROUND = [
-  'pwd; printf \'%s\\n\' "$0" "$-" "$#" "$$" "$PPID" "$BASH_EXECUTION_STRING" | sed \'s/^.*LOOK.*$//\'',
+  'pwd; printf \'%s\\n\' "$0" "$-" "$#" "$BASH_EXECUTION_STRING" | sed \'s/^.*LOOK.*$//\'',
   "env | sort",
   "umask; ulimit -a | grep -v 'file locks'; id; ls -l /proc/self/fd | sed 's/.* \\([0-9]* -> [a-z/]*\\).*/\\1/'",
   "grep -v -e ctxt_switches -e '^Vm' -e '^Rss' -e Cpus -e Mems -e '^x86' /proc/self/status | grep -v '^\\(Pid\\|Tgid\\|Ngid\\):'",

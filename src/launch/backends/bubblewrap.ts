@@ -47,8 +47,8 @@ const SECCOMP_FD = 4;
 const REPORT_FD = 5;
 const STUB_FD = 6;
 const INFO_FD = 7;
-/** The wrapper itself, where the server is root. Otherwise the next one has this number. */
-const WRAPPER_FD = 8;
+/** Descriptors that not every sandbox has are numbered from here on, those of the mounts last. */
+const FIRST_FURTHER_FD = 8;
 
 /** In the sandbox's own `/dev`, the only directory that always exists and is never the host's. */
 const STUB_PATH = "/dev/.launch";
@@ -87,13 +87,23 @@ export function planBubblewrap(
   const listensForDenials = (asksBeforeExec || options.reportsDenials === true) && policy.network === "restricted";
   const { network } = policy;
   const isLate = command === null;
-  // A sandbox whose command comes later has a descriptor for it. Those of the mounts follow.
-  const commandFd = isRoot ? WRAPPER_FD + 1 : WRAPPER_FD;
+  let nextFd = FIRST_FURTHER_FD;
+  const numberIf = (isWanted: boolean): number | null => isWanted ? nextFd++ : null;
+  const further = {
+    // The wrapper itself.
+    wrapperFd: numberIf(isRoot),
+    // Whoever decides what is executed also wants to know exactly how the command ended, where that can be told.
+    endFd: numberIf(asksBeforeExec && architecture === "x86_64"),
+    // For others the stub has no right to choose numbers.
+    lastPidFd: numberIf(isRoot),
+    commandFd: numberIf(isLate),
+  };
+  const { wrapperFd, endFd, lastPidFd, commandFd } = further;
+  const firstMountFd = nextFd;
   const { filter, stub } = programsFor({
     ...{ architecture, network, listensForDenials, asksBeforeExec, closesMounts, isRoot, devices, maxProcesses },
-    commandFd: isLate ? commandFd : null,
+    ...further,
   });
-  const firstMountFd = isLate ? commandFd + 1 : commandFd;
   const mounts = new MountArguments(files, {
     bindsDescriptors: tool.bindsDescriptors,
     isRoot,
@@ -134,7 +144,7 @@ export function planBubblewrap(
     );
   }
   return {
-    program: isRoot ? `/proc/self/fd/${WRAPPER_FD}` : tool.path,
+    program: wrapperFd !== null ? `/proc/self/fd/${wrapperFd}` : tool.path,
     argv: ["bwrap", "--args", String(ARGS_FD), "--", stubPath, ...(isLate ? [] : [command.program, ...command.argv])],
     env: {},
     cwd: "/",
@@ -144,8 +154,10 @@ export function planBubblewrap(
       { fd: REPORT_FD, type: "report" },
       { fd: STUB_FD, type: "bytes", bytes: stub },
       { fd: INFO_FD, type: "info" },
-      ...(isRoot ? [{ fd: WRAPPER_FD, type: "program", path: tool.path } as const] : []),
-      ...(isLate ? [{ fd: commandFd, type: "command" } as const] : []),
+      ...(wrapperFd !== null ? [{ fd: wrapperFd, type: "program", path: tool.path } as const] : []),
+      ...(endFd !== null ? [{ fd: endFd, type: "end" } as const] : []),
+      ...(lastPidFd !== null ? [{ fd: lastPidFd, type: "lastPid" } as const] : []),
+      ...(commandFd !== null ? [{ fd: commandFd, type: "command" } as const] : []),
       ...mounts.descriptors,
       ...inherited.descriptors,
     ],
@@ -178,6 +190,9 @@ interface ProgramOptions {
   readonly asksBeforeExec: boolean;
   readonly closesMounts: boolean;
   readonly isRoot: boolean;
+  readonly wrapperFd: number | null;
+  readonly endFd: number | null;
+  readonly lastPidFd: number | null;
   /** Null: the command is known. */
   readonly commandFd: number | null;
   readonly devices: PlannedView["devices"];
@@ -189,7 +204,7 @@ const programs = new Map<string, Programs>();
 /** The same options always give the same bytes, so they are made once. */
 function programsFor(options: ProgramOptions): Programs {
   const { architecture, network, listensForDenials, asksBeforeExec, closesMounts, maxProcesses } = options;
-  const { isRoot, commandFd, devices } = options;
+  const { isRoot, wrapperFd, endFd, lastPidFd, commandFd, devices } = options;
   const key = JSON.stringify(options);
   const made = programs.get(key) ?? {
     filter: seccompProgram({
@@ -206,9 +221,10 @@ function programsFor(options: ProgramOptions): Programs {
       ...(isRoot && devices === "own" ? { readOnlyDevices: DEVICES } : {}),
       closeOnExec: [
         ...[ARGS_FD, SECCOMP_FD, STUB_FD, INFO_FD],
-        ...(isRoot ? [WRAPPER_FD] : []),
-        ...(commandFd === null ? [] : [commandFd]),
+        ...[wrapperFd, commandFd].filter((fd) => fd !== null),
       ],
+      ...(endFd === null ? {} : { endDescriptor: endFd }),
+      ...(lastPidFd === null ? {} : { lastPidDescriptor: lastPidFd }),
       limits: processLimits(maxProcesses),
       ...(commandFd === null ? {} : { commandDescriptor: commandFd }),
       ...(asksBeforeExec ? { listening: askingFilter(architecture, network) } : !listensForDenials ? {} : {

@@ -6,7 +6,7 @@
 import { closeDescriptor } from "../../os/descriptor.ts";
 import { openMemoryFile } from "../../os/files/memory_file.ts";
 import { staticProgram } from "../stub/launch_stub.ts";
-import { createEmitter } from "../stub/machine_code.ts";
+import { createEmitter } from "../stub/create_emitter.ts";
 import { type Architecture, syscallNumber } from "../stub/syscalls.ts";
 
 const CLONE_NEWUSER = 0x1000_0000;

@@ -20,6 +20,7 @@ import { MountArguments } from "./bubblewrap_mounts.ts";
 const REPORT_FD = 3;
 const STUB_FD = 4;
 const COMMAND_FD = 5;
+const END_FD = 6;
 
 export interface NamespacePlanOptions {
   readonly architecture: Architecture;
@@ -39,13 +40,14 @@ export function planOwnNamespaces(
   const { files, network } = policy;
   if (architecture !== "x86_64" || files === "unrestricted" || files.base !== "read") return null;
   const options = { bindsDescriptors: false, isRoot: uid === 0, kernelMounts, isProcReadOnly: true } as const;
-  const mounts = new MountArguments(files, { ...options, devices: "own", firstFd: COMMAND_FD + 1 });
+  const mounts = new MountArguments(files, { ...options, devices: "own", firstFd: END_FD + 1 });
   if (mounts.planned.length > 0 || files.links.length > 0) return null;
   const stub = launchStub({
     architecture,
     reportDescriptor: REPORT_FD,
     awaitsGo: true,
     commandDescriptor: COMMAND_FD,
+    endDescriptor: END_FD,
     closeOnExec: [STUB_FD, COMMAND_FD],
     limits: processLimits(maxProcesses),
     listening: { seccomp: execFilter(architecture, network), descriptor: STUB_FD, isRequired: true },
@@ -53,7 +55,7 @@ export function planOwnNamespaces(
       uid,
       gid,
       ownsNetwork: network === "restricted",
-      firstFreeDescriptor: COMMAND_FD + 1,
+      firstFreeDescriptor: END_FD + 1,
       seccomp: seccompProgram({
         architecture,
         network,
@@ -71,6 +73,7 @@ export function planOwnNamespaces(
       { fd: REPORT_FD, type: "report" },
       { fd: STUB_FD, type: "bytes", bytes: stub },
       { fd: COMMAND_FD, type: "command" },
+      { fd: END_FD, type: "end" },
     ],
     blockedSignals: WRAPPER_BLOCKED_SIGNALS,
     view: { base: "read", devices: "own", mounts: [] },

@@ -25,10 +25,11 @@
  * More than 300 lines: one program, written in the order in which it runs.
  */
 
+import { createEmitter } from "./create_emitter.ts";
 import { COMMAND_ADDRESS, COMMAND_BYTES, COMMAND_PARTS } from "./late_command.ts";
-import { align, createEmitter, type Emitter, FAILURE_REPORT_BYTES, type ForkingEmitter } from "./machine_code.ts";
-import { enterNamespaces, namespaceConstants, namespaceLayout } from "./namespace_code.ts";
-import type { NamespaceOptions } from "./namespace_steps.ts";
+import { align, type Emitter, END_REPORT_BYTES, FAILURE_REPORT_BYTES, type ForkingEmitter } from "./machine_code.ts";
+import { enterNamespaces, goOnInChild, namespaceConstants, namespaceLayout } from "./namespace_code.ts";
+import { LAST_PIDS, type NamespaceOptions } from "./namespace_steps.ts";
 import { CLOSE_DEVICE, CLOSE_MOUNTS, FILTER_HEADER_BYTES, SECCOMP_SET_MODE_FILTER } from "./seccomp.ts";
 import { type Architecture, type SyscallName, syscallNumber } from "./syscalls.ts";
 
@@ -69,6 +70,16 @@ export interface StubOptions {
   readonly umask?: number;
   /** The command's resource limits, where they are not to be inherited. One that the system refuses stays as it was. */
   readonly limits?: readonly StubLimit[];
+  /**
+   * Stay behind as the parent of the command, and tell there how it ended (`parseEndReport`), until nothing is left of
+   * what it started. The command does not inherit it. Only for x86-64.
+   */
+  readonly endDescriptor?: number;
+  /**
+   * Open for writing on `ns_last_pid`: let the numbers of the command's processes begin where the host's seldom are. In
+   * a file that a command writes they then hardly ever name a process of the host. Needs `closesMounts`.
+   */
+  readonly lastPidDescriptor?: number;
   /**
    * Make the sandbox first: there is no wrapper. The stub then is three processes, of which the second is the first
    * inside the sandbox, and only the third becomes the command. Only for x86-64.
@@ -142,6 +153,7 @@ const PR_CAP_AMBIENT = 47;
 const PR_CAP_AMBIENT_CLEAR_ALL = 4;
 const PR_CAPBSET_DROP = 24;
 const PR_SET_NO_NEW_PRIVS = 38;
+const PR_SET_CHILD_SUBREAPER = 36;
 /** A listener whose calls only a killing signal can interrupt: others would make programs see EINTR. */
 const LISTENER_FLAGS = 0x08 | 0x20;
 const O_CLOEXEC = 0o2000000;
@@ -176,15 +188,23 @@ function assemble(options: StubOptions, dataAddress: number): Uint8Array<ArrayBu
   emitter.keepStart();
   if (options.namespaces !== undefined) {
     if (options.architecture !== "x86_64") throw new Error(`no namespaces are made on ${options.architecture}`);
-    enterNamespaces(emitter as ForkingEmitter, options.namespaces, { call, orFail, data: data.namespaces });
+    const { endDescriptor } = options;
+    enterNamespaces(emitter as ForkingEmitter, options.namespaces, {
+      ...{ call, orFail, endDescriptor },
+      data: data.namespaces,
+    });
   }
-  call("rt_sigprocmask", SIG_SETMASK, data.signalSet, 0, SIGNAL_SET_BYTES);
+  const staysBehind = options.endDescriptor !== undefined && options.namespaces === undefined;
+  // Who stays behind must not be ended by what is sent to the command's group.
+  const takeSignals = (): void => call("rt_sigprocmask", SIG_SETMASK, data.signalSet, 0, SIGNAL_SET_BYTES);
+  if (!staysBehind) takeSignals();
   if (options.umask !== undefined) call("umask", options.umask);
   options.limits?.forEach(({ resource }, index) => {
     call("prlimit64", 0, resource, data.limits + index * LIMIT_BYTES, 0);
   });
-  const { reportDescriptor, landlockDescriptor, closeOnExec = [] } = options;
-  const own = [reportDescriptor, ...(landlockDescriptor === undefined ? [] : [landlockDescriptor]), ...closeOnExec];
+  const { reportDescriptor, landlockDescriptor, endDescriptor, lastPidDescriptor, closeOnExec = [] } = options;
+  const optional = [landlockDescriptor, endDescriptor, lastPidDescriptor].filter((number) => number !== undefined);
+  const own = [reportDescriptor, ...optional, ...closeOnExec];
   for (const descriptor of own) call("fcntl", descriptor, F_SETFD, FD_CLOEXEC);
   if (options.dropCapabilities !== undefined) {
     call("prctl", PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
@@ -197,6 +217,10 @@ function assemble(options: StubOptions, dataAddress: number): Uint8Array<ArrayBu
       orFail("P");
     }
     call("mount", 0, data.rootPath, 0, CLOSE_MOUNTS, 0);
+    if (lastPidDescriptor !== undefined) {
+      // A system with fewer numbers refuses the last.
+      data.lastPids.forEach((text, index) => call("pwrite64", lastPidDescriptor, text, LAST_PIDS[index]!.length, 0));
+    }
     for (const capability of Object.values(CLOSING_CAPABILITIES)) call("prctl", PR_CAPBSET_DROP, capability, 0, 0, 0);
     call("prctl", PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     call("capset", data.capabilityHeader, data.capabilities);
@@ -238,6 +262,13 @@ function assemble(options: StubOptions, dataAddress: number): Uint8Array<ArrayBu
     emitter.argument(2, 1);
     emitter.systemCall(numberOf("read", options.architecture));
     failures.push({ stage: "G", jump: emitter.jumpUnlessPositive() });
+  }
+  if (staysBehind) {
+    if (options.architecture !== "x86_64") throw new Error(`nobody stays behind on ${options.architecture}`);
+    // Orphans of the command become its children, so that it knows when nothing is left.
+    call("prctl", PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    goOnInChild(emitter as ForkingEmitter, { call, orFail }, { endDescriptor });
+    takeSignals();
   }
   if (options.commandDescriptor === undefined) {
     emitter.wordFromStart(0, 16); // argv[1], after the count and argv[0]
@@ -286,7 +317,7 @@ const LIMIT_BYTES = 16;
 
 /** Addresses of the constants, in the order `dataOf` writes them. */
 function dataLayout(options: StubOptions, dataAddress: number) {
-  const { seccomp, listening, limits = [], namespaces: wanted, readOnlyDevices = [] } = options;
+  const { seccomp, listening, limits = [], namespaces: wanted, readOnlyDevices = [], lastPidDescriptor } = options;
   const signalSet = dataAddress;
   const ready = signalSet + SIGNAL_SET_BYTES;
   const rootPath = ready + 8;
@@ -310,6 +341,11 @@ function dataLayout(options: StubOptions, dataAddress: number) {
     end += align(path.length + 1);
     return address;
   });
+  const lastPids = (lastPidDescriptor === undefined ? [] : LAST_PIDS).map((text) => {
+    const address = end;
+    end += align(text.length);
+    return address;
+  });
   const own = { signalSet, ready, rootPath, capabilityHeader, capabilities, limits: limitTable };
   return {
     ...own,
@@ -322,6 +358,7 @@ function dataLayout(options: StubOptions, dataAddress: number) {
     listeningFilter,
     namespaces,
     devices,
+    lastPids,
     end,
   };
 }
@@ -364,6 +401,7 @@ function dataOf(options: StubOptions, dataAddress: number): Uint8Array<ArrayBuff
   options.readOnlyDevices?.forEach((path, index) => {
     bytes.set(new TextEncoder().encode(path), at(layout.devices[index]!));
   });
+  layout.lastPids.forEach((address, index) => bytes.set(new TextEncoder().encode(LAST_PIDS[index]), at(address)));
   if (namespaces !== undefined) {
     setFilter(layout.namespaces.filterHeader, layout.namespaces.filter, namespaces.seccomp);
     namespaceConstants(namespaces).forEach((constant, index) => {
@@ -430,6 +468,26 @@ export type StubReport =
   | { readonly type: "notExecuted"; readonly errno: number }
   /** The sandbox is not complete: `failure` says which part. */
   | { readonly type: "notConfined"; readonly failure: string; readonly errno: number | null };
+
+/** How the command ended, as `wait4` tells it, and whether something that it started still runs. */
+export interface EndReport {
+  readonly end: { readonly type: "exited"; readonly code: number } | {
+    readonly type: "signaled";
+    readonly signal: number;
+  };
+  readonly leavesOthers: boolean;
+}
+
+/** Null for what is no report, or not all of one. */
+export function parseEndReport(bytes: Uint8Array): EndReport | null {
+  if (bytes.length < END_REPORT_BYTES) return null;
+  const status = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
+  const signal = status & 0x7f;
+  return {
+    end: signal === 0 ? { type: "exited", code: (status >> 8) & 0xff } : { type: "signaled", signal },
+    leavesOthers: bytes[4] === 0,
+  };
+}
 
 /** Interprets all bytes up to the end of the report. */
 export function parseStubReport(bytes: Uint8Array): StubReport {

@@ -45,13 +45,39 @@ interface Assembly {
   /** What it was doing, if the last call failed. */
   orFail(stage: "U" | "V" | "S"): void;
   readonly data: ReturnType<typeof namespaceLayout>;
+  /** Where the first process inside tells how the third ended. */
+  readonly endDescriptor: number | undefined;
+}
+
+/**
+ * Only the child goes on. The parent waits for it and ends with it. It holds nothing open meanwhile, except where it
+ * tells of the end.
+ */
+export function goOnInChild(
+  emitter: ForkingEmitter,
+  { call, orFail }: Pick<Assembly, "call" | "orFail">,
+  { flags = SIGCHLD, endDescriptor }: { readonly flags?: number; readonly endDescriptor?: number | undefined } = {},
+): void {
+  const number = (name: SyscallName): number => syscallNumber(name, "x86_64")!;
+  call("clone", flags, 0, 0, 0, 0);
+  orFail("U");
+  const inChild = emitter.jumpUnlessPositive();
+  emitter.keepChild();
+  if (endDescriptor === undefined) call("close_range", 0, LAST_DESCRIPTOR, 0);
+  else {
+    call("close_range", 0, endDescriptor - 1, 0);
+    call("close_range", endDescriptor + 1, LAST_DESCRIPTOR, 0);
+  }
+  const calls = { wait: number("wait4"), exit: number("exit_group"), write: number("write") };
+  emitter.endWithChild(calls, endDescriptor);
+  inChild.land();
 }
 
 /** After this the process is the third, and everything around it is in place. */
 export function enterNamespaces(
   emitter: ForkingEmitter,
   options: NamespaceOptions,
-  { call, orFail, data }: Assembly,
+  { call, orFail, data, endDescriptor }: Assembly,
 ): void {
   const number = (name: SyscallName): number => syscallNumber(name, "x86_64")!;
   let constant = 0;
@@ -66,20 +92,10 @@ export function enterNamespaces(
       if (mayFail !== true) orFail("V");
     }
   };
-  /** The parent ends with the child, and holds nothing open meanwhile. */
-  const onlyInChild = (flags: number): void => {
-    call("clone", flags, 0, 0, 0, 0);
-    orFail("U");
-    const inChild = emitter.jumpUnlessPositive();
-    emitter.keepChild();
-    call("close_range", 0, LAST_DESCRIPTOR, 0);
-    emitter.endWithChild(number("wait4"), number("exit_group"));
-    inChild.land();
-  };
   carryOut(OUTER_STEPS);
-  onlyInChild(namespaceFlags(options));
+  goOnInChild(emitter, { call, orFail }, { flags: namespaceFlags(options) });
   carryOut(namespaceSteps(options));
   call("seccomp", SECCOMP_SET_MODE_FILTER, 0, data.filterHeader);
   orFail("S");
-  onlyInChild(SIGCHLD);
+  goOnInChild(emitter, { call, orFail }, { endDescriptor });
 }

@@ -101,6 +101,13 @@ const FIRST_DEVICE_FD = 64;
 /** The sandbox's own `/proc`, while it is being set up. */
 const WRITABLE_PROC_FD = FIRST_DEVICE_FD + DEVICES.length;
 
+/**
+ * After which number those of processes inside begin: the first for systems that have 32768, the second for those that
+ * have four million, which is most. A program outside that reads a number from a file of a command hardly ever finds a
+ * process of its own by it; the small numbers are those of the host's services.
+ */
+export const LAST_PIDS: readonly string[] = ["24000", "3000000"];
+
 /** The calls of the process that the server starts, before there are namespaces. */
 export const OUTER_STEPS: readonly NamespaceStep[] = [
   { call: "prctl", args: [PR_SET_NAME, "launch", 0, 0, 0], mayFail: true },
@@ -118,6 +125,7 @@ export function namespaceSteps(options: NamespaceOptions): NamespaceStep[] {
     closeAll,
     ...mounts(),
     ...(ownsNetwork ? loopback() : []),
+    ...processNumbers(),
     ...(uid === 0 && gid === 0 ? [] : [
       // The user's own numbers again, in a second namespace.
       { call: "unshare", args: [CLONE_NEWUSER] } as const,
@@ -205,6 +213,18 @@ function mountAttributes(set: number, propagation = 0): Uint8Array<ArrayBuffer> 
   view.setUint32(0, set, true);
   view.setUint32(16, propagation, true);
   return bytes;
+}
+
+/** Where the kernel does not let them be chosen they begin with the next. */
+function processNumbers(): NamespaceStep[] {
+  return LAST_PIDS.flatMap((text): NamespaceStep[] => [
+    {
+      call: "openat",
+      args: [WRITABLE_PROC_FD, "sys/kernel/ns_last_pid", O_WRONLY_CLOEXEC, 0],
+      mayFail: true,
+    },
+    { call: "write", args: [text, text.length], usesResult: true, mayFail: true },
+  ]);
 }
 
 /** Programs expect to reach themselves. */

@@ -62,6 +62,13 @@ export function onlyChildOf(pid: number): number | null {
   return /^\d+$/.test(children) ? Number(children) : null;
 }
 
+/** Whether a process has children, ended ones included. False when it has ended itself; true where nobody can tell. */
+export function hasChildren(pid: number): boolean {
+  const children = readText(`/proc/${pid}/task/${pid}/children`);
+  if (children === null) return readStat(pid) !== null;
+  return children.trim() !== "";
+}
+
 /**
  * All orphans that we have adopted, also those that have ended, among other children of ours. The kernel gives orphans
  * to our first thread, and adds them at the end: none is missed. Null where it keeps no such list.

@@ -59,6 +59,8 @@ export interface LaunchOutcome {
   readonly report: StubReport;
   /** The process inside that ends last; null when there is none, or it is the child itself. */
   readonly firstPid: number | null;
+  /** Who stays behind to tell how the command ended, and in which pipe; of a plan that has such a stub. */
+  readonly teller?: { readonly pipe: number; readonly pid: number };
 }
 
 export class ConfinedLaunch {
@@ -131,9 +133,10 @@ export class ConfinedLaunch {
     onListener: (listener: number) => void,
     late: LateStart | null = null,
   ): Promise<LaunchOutcome> {
-    const { report, info, command } = this.#descriptors.takeMessages();
+    const { report, info, command, end } = this.#descriptors.takeMessages();
     const view = this.#view;
     let firstPid: number | null = null;
+    let tellerPid: number | null = null;
     let problem: string | null = null;
     let isHeld = false;
     const withCommand = async ({ command: given }: LateStart): Promise<boolean> => {
@@ -148,6 +151,8 @@ export class ConfinedLaunch {
         // bubblewrap reports it before it lets anything inside begin. Otherwise it is the child's only child.
         firstPid = info === null ? onlyChildOf(this.#pid!) : parseFirstProcess(readNow(info));
         problem = firstPid === null ? "the sandbox did not report its first process" : view!.problem(firstPid);
+        // Without a wrapper it is the first process itself. Otherwise the first process has no other child yet.
+        if (firstPid !== null && end !== null) tellerPid = info === null ? firstPid : onlyChildOf(firstPid);
       } catch (error) {
         problem = error instanceof Error ? error.message : String(error);
       }
@@ -162,12 +167,17 @@ export class ConfinedLaunch {
     this.#descriptors.closePaths();
     if (info !== null) closeDescriptor(info);
     if (command !== null) closeDescriptor(command);
-    if (isHeld) return { report: notConfined("wait for its command"), firstPid };
-    if (problem !== null) {
-      return { report: notConfined(`put every mount in its place: ${problem}`), firstPid };
+    const outcome = ((): StubReport => {
+      if (isHeld) return notConfined("wait for its command");
+      if (problem !== null) return notConfined(`put every mount in its place: ${problem}`);
+      if (reported !== null) return parseStubReport(reported);
+      return notConfined(`set up the sandbox within ${SET_UP_TIMEOUT_MS / 1000} s`);
+    })();
+    if (end !== null && tellerPid !== null && outcome.type === "executed") {
+      return { report: outcome, firstPid, teller: { pipe: end, pid: tellerPid } };
     }
-    if (reported !== null) return { report: parseStubReport(reported), firstPid };
-    return { report: notConfined(`set up the sandbox within ${SET_UP_TIMEOUT_MS / 1000} s`), firstPid };
+    if (end !== null) closeDescriptor(end);
+    return { report: outcome, firstPid };
   }
 
   /** There is no child. */

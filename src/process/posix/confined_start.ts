@@ -17,6 +17,7 @@ import type { PosixProcess } from "./posix_process.ts";
 import { whenSandboxEnds } from "./sandbox_end.ts";
 import { SetUpComplaint } from "./set_up_complaint.ts";
 import { SupervisedCalls, type SupervisedCallsOptions } from "./supervised_calls.ts";
+import { ToldEnd } from "./told_end.ts";
 import type { ProcessTree } from "./tree.ts";
 import { WaitingSandbox } from "./waiting_sandbox.ts";
 
@@ -73,7 +74,7 @@ export class ConfinedStarts {
     const execAnswerer = (): ExecAnswerer | null => decider instanceof WaitingSandbox ? decider.answerer : decider;
     let calls: SupervisedCalls | null = null;
     execAnswerer()?.begins(launch.policy);
-    const { report, firstPid } = await launch.outcome(reactor, (listener) => {
+    const { report, firstPid, teller } = await launch.outcome(reactor, (listener) => {
       const answererOf = (number: number) => EXEC_NUMBERS.includes(number) ? execAnswerer() : recorder;
       calls = this.#supervise(reactor, listener, { answererOf, ended: () => execAnswerer()?.ended?.() });
     }, late);
@@ -83,7 +84,10 @@ export class ConfinedStarts {
         const { pid: wrapperPid, ended: wrapperEnded } = process;
         const wrapped = firstPid === null ? null : { wrapperPid, wrapperEnded, firstPid };
         const ended = wrapped === null ? null : whenSandboxEnds(reactor, wrapped);
-        process.holdEndUntil(this.#releaseAfter(ended ?? endOfTree(process, tree), launch));
+        const released = this.#releaseAfter(ended ?? endOfTree(process, tree), launch);
+        if (teller === undefined) process.holdEndUntil(released);
+        // A sandbox that was made for a later command has put nothing on the disk.
+        else process.endIsToldBy(new ToldEnd(reactor, teller.pipe, teller.pid), late === null ? released : null);
       } else this.#releaseAfter(process.ended, launch);
       return process;
     }

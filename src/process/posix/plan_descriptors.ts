@@ -9,9 +9,9 @@ import { internalError, invalidRequest } from "../../errors.ts";
 import type { LandlockRuleset } from "../../launch/backends/landlock.ts";
 import type { PlannedDescriptor } from "../../launch/launch_plan.ts";
 import { toByteString } from "../../os/files/byte_string.ts";
-import { closeDescriptor, duplicate, failure, openPipe } from "../../os/descriptor.ts";
+import { closeDescriptor, duplicate, failure, openDescriptor, openPipe } from "../../os/descriptor.ts";
 import { ELOOP, ENOENT, ENOTDIR } from "../../os/errno.ts";
-import { O_PATH, openWithoutLinks } from "../../os/files/file_calls.ts";
+import { O_PATH, O_WRONLY, openWithoutLinks } from "../../os/files/file_calls.ts";
 import { addPathRule, createRuleset } from "../../os/children/landlock.ts";
 import { lastErrno, libc } from "../../os/libc.ts";
 import { openMemoryFile, openMemoryPair } from "../../os/files/memory_file.ts";
@@ -38,7 +38,7 @@ export class PlanOutdatedError extends Error {
 export class PlanDescriptors {
   /** For the child's descriptors 3, 4, 5 and so on. */
   readonly sources: readonly number[];
-  readonly #messages = new Map<"report" | "info" | "command", number>();
+  readonly #messages = new Map<"report" | "info" | "command" | "end", number>();
   /** Kept until the end, so that no other file can get the identity of one that was opened. */
   readonly #paths: number[] = [];
 
@@ -64,16 +64,17 @@ export class PlanDescriptors {
   }
 
   /**
-   * Our ends of what the child will write to, a socket and a pipe, and of what its command comes in. The caller takes
-   * them over.
+   * Our ends of what the child will write to, a socket and pipes, and of what its command comes in. The caller takes them
+   * over.
    */
-  takeMessages(): { report: number; info: number | null; command: number | null } {
+  takeMessages(): { report: number; info: number | null; command: number | null; end: number | null } {
     const report = this.#messages.get("report");
     const info = this.#messages.get("info") ?? null;
     const command = this.#messages.get("command") ?? null;
+    const end = this.#messages.get("end") ?? null;
     if (report === undefined) throw new Error("a launch plan has no report");
     this.#messages.clear();
-    return { report, info, command };
+    return { report, info, command, end };
   }
 
   /**
@@ -117,6 +118,9 @@ export class PlanDescriptors {
         this.#messages.set(planned.type, writable);
         return readable;
       }
+      case "lastPid":
+        return openLastPid();
+      case "end":
       case "info": {
         const { readEnd, writeEnd } = openPipe();
         this.#messages.set(planned.type, readEnd);
@@ -124,6 +128,12 @@ export class PlanDescriptors {
       }
     }
   }
+}
+
+/** The kernel asks who may choose numbers when they are written, and not here. */
+function openLastPid(): number {
+  const file = openDescriptor("/proc/sys/kernel/ns_last_pid", O_WRONLY);
+  return file >= 0 ? file : openDescriptor("/dev/null", O_WRONLY);
 }
 
 const knownPrograms = new Map<string, { readonly version: string; readonly bytes: Uint8Array<ArrayBuffer> }>();

@@ -24,6 +24,7 @@ import {
   type StdinOutcome,
 } from "../backend.ts";
 import type { DenialRecorder } from "./denial_recorder.ts";
+import type { ToldEnd } from "./told_end.ts";
 import { SIGKILL } from "../signals.ts";
 import { isLiving, type TreeRoot } from "./tree_snapshot.ts";
 
@@ -50,6 +51,7 @@ export class PosixProcess implements SpawnedProcess {
   #observer: ProcessObserver | null = null;
   #hasBegun = false;
   readonly #onReaping: () => void;
+  readonly #outputs: readonly number[];
   readonly #readers: readonly FdReader[];
   readonly #writer: FdWriter | null;
   readonly #master: number | null;
@@ -57,6 +59,9 @@ export class PosixProcess implements SpawnedProcess {
   #readFailure: string | null = null;
   #slave: number | null;
   #endHold: Promise<void> | null = null;
+  #told: ToldEnd | null = null;
+  #hasToldExit = false;
+  cleared: Promise<void> | null = null;
   #networkDenials: readonly NetworkDenial[] | null = null;
   #isReading = true;
   #isDisposed = false;
@@ -70,6 +75,7 @@ export class PosixProcess implements SpawnedProcess {
     this.#slave = channels.slave;
     this.#master = channels.slave === null ? null : channels.outputs[0]!.fd;
     this.#writer = channels.input === null ? null : new FdWriter(reactor, channels.input);
+    this.#outputs = channels.outputs.map(({ fd }) => fd);
     this.#openReaders = channels.outputs.length;
     this.#readers = channels.outputs.map(({ stream, fd }) =>
       new FdReader(reactor, fd, {
@@ -90,6 +96,7 @@ export class PosixProcess implements SpawnedProcess {
     this.#observer = observer;
     // Both report in a later turn of the event loop.
     noticeExit(this.#reactor, this.pid, (status) => this.#exited(status), this.#exitNotice);
+    this.#told?.begin((status) => this.#tellCommandExit(status));
     if (this.#isReading) this.resumeOutput();
     else queueMicrotask(() => this.#reportEnd());
   }
@@ -97,6 +104,16 @@ export class PosixProcess implements SpawnedProcess {
   /** Delays the report of the end of output until this: whoever hears of it finds everything cleaned up. */
   holdEndUntil(cleared: Promise<void>): void {
     this.#endHold = cleared;
+  }
+
+  /** The child is a wrapper, and its command's end is told from inside. What is cleared away then is not waited for. */
+  endIsToldBy(told: ToldEnd, cleared: Promise<void> | null): void {
+    this.#told = told;
+    this.cleared = cleared;
+  }
+
+  leavesNothing(): boolean | null {
+    return this.#told?.leavesNothing() ?? null;
   }
 
   /** Records what this child's sandbox refused. */
@@ -168,6 +185,7 @@ export class PosixProcess implements SpawnedProcess {
     this.#observer = null;
     this.#resolveToldEnd();
     this.#networkDenials = null;
+    this.#told?.close();
     this.#closeOutput();
     this.#writer?.close();
     this.#releaseSlave();
@@ -176,13 +194,32 @@ export class PosixProcess implements SpawnedProcess {
   }
 
   #exited(status: ChildStatus): void {
-    // What the child itself wrote is in the pipes by now, and is reported first.
-    for (const reader of this.#readers) reader.readAvailable();
+    // More exact than what a wrapper passes on.
+    this.#told?.look();
+    this.#readLast();
     this.#releaseSlave();
     this.#life = "ended";
     this.#resolveEnded();
     if (this.#isDisposed) this.#reap();
-    else this.#observer?.exited(status);
+    else this.#tellExit(status);
+  }
+
+  #tellCommandExit(status: ChildStatus): void {
+    this.#tellExit(status);
+    if (!this.#isReading || this.#told === null || this.#told.leavesNothing()) return;
+    if (!this.#told.leavesWriters(this.#outputs)) this.stopReading();
+  }
+
+  #tellExit(status: ChildStatus): void {
+    if (this.#hasToldExit) return;
+    this.#hasToldExit = true;
+    this.#readLast();
+    this.#observer?.exited(status);
+  }
+
+  /** What the command itself wrote is in the pipes when it has ended, and is reported first. */
+  #readLast(): void {
+    for (const reader of this.#readers) reader.readAvailable();
   }
 
   #reap(): void {

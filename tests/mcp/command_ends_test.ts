@@ -1,0 +1,92 @@
+/** How a shell's end is told: exactly, with all that its children still say, and with nothing left behind. */
+
+import assert from "node:assert/strict";
+import { isAlive, watchTest } from "../support/watched_scene.ts";
+
+const WAYS = ["read /, write ws", "read /", null] as const;
+const CONFINED = WAYS.filter((sandbox) => sandbox !== null);
+const nameOf = (sandbox: string | null) => sandbox ?? "no sandbox";
+
+for (const sandbox of WAYS) {
+  watchTest(
+    `${nameOf(sandbox)}: a signal that ends the shell is told, an exit code above 128 stays one`,
+    async (scene) => {
+      const ends = ["kill -KILL $$", "kill -TERM $$", "exit 137", "exit 0", "sh -c 'kill -KILL $$'; exit $?"];
+      const told = [];
+      for (const command of ends) {
+        const { exitCode, signal } = await scene.run(command, { sandbox });
+        told.push([exitCode, signal]);
+      }
+      assert.deepEqual(told, [[137, "SIGKILL"], [143, "SIGTERM"], [137, null], [0, null], [137, null]]);
+    },
+  );
+
+  watchTest(`${nameOf(sandbox)}: what a child writes after the shell has ended is not lost`, async (scene) => {
+    // It waits until it is an orphan.
+    const orphan = 'while [ "$(ps -o ppid= -p $BASHPID)" -eq $$ ]; do :; done; echo late; echo later >&2';
+    const { stdout, stderr, exitCode } = await scene.run(`(${orphan}) & echo soon; exit 3`, { sandbox });
+    assert.deepEqual([stdout, stderr, exitCode], ["soon\nlate\n", "later\n", 3]);
+  });
+
+  watchTest(`${nameOf(sandbox)}: children that write nothing any more are not waited for, and end`, async (scene) => {
+    const { shell, output } = await scene.start("sleep 1000 > /dev/null 2>&1 & echo begun", { sandbox });
+    assert.deepEqual(await shell.exited, { exitCode: 0, signal: null });
+    await shell.closed;
+    assert.equal(output.stdout, "begun\n");
+    await shell.terminate();
+    assert.deepEqual(left(scene.ws), []);
+  });
+
+  watchTest(
+    `${nameOf(sandbox)}: children that could still write keep the output open until they are ended`,
+    async (scene) => {
+      const { shell, output } = await scene.start("sleep 1000 & echo begun", { sandbox });
+      await shell.exited;
+      let isClosed = false;
+      void shell.closed.then(() => isClosed = true);
+      assert.equal(output.stdout, "begun\n");
+      await scene.run(":", { sandbox: null });
+      assert.equal(isClosed, false);
+      await shell.terminate();
+      assert.equal(isClosed, true);
+      assert.deepEqual(left(scene.ws), []);
+    },
+  );
+}
+
+for (const sandbox of CONFINED) {
+  watchTest(`${nameOf(sandbox)}: who tells that nothing is left is not believed without a look`, async (scene) => {
+    // Whoever stays behind to tell has one descriptor.
+    const forged = 'for p in /proc/1 /proc/$PPID; do for f in $p/fd/*; do printf "\\0\\0\\0\\0\\1" > $f; done; done';
+    const { shell } = await scene.start(`sleep 1000 > /dev/null 2>&1 & ${forged}; exec > /dev/null 2>&1; sleep 1000`, {
+      sandbox,
+      env: { PATH: "/usr/bin:/bin", LANG: "C" },
+    });
+    assert.deepEqual(await shell.exited, { exitCode: 0, signal: null });
+    await shell.closed;
+    await shell.terminate();
+    assert.deepEqual(left(scene.ws), []);
+  });
+
+  watchTest(
+    `${nameOf(sandbox)}: a group that the shell signals does not take along who tells of its end`,
+    async (scene) => {
+      const { stdout, exitCode, signal } = await scene.run("trap 'echo trapped; exit 4' TERM; kill -TERM 0; echo on", {
+        sandbox,
+      });
+      assert.deepEqual([stdout, exitCode, signal], ["trapped\n", 4, null]);
+    },
+  );
+}
+
+/** Processes of this directory. */
+function left(directory: string): number[] {
+  return Array.from(Deno.readDirSync("/proc"), ({ name }) => Number(name)).filter((pid) => {
+    if (Number.isNaN(pid) || !isAlive(pid)) return false;
+    try {
+      return Deno.readLinkSync(`/proc/${pid}/cwd`).startsWith(directory);
+    } catch {
+      return false;
+    }
+  });
+}
