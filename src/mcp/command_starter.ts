@@ -39,6 +39,9 @@ export interface StarterOptions extends Pick<WatchedShellOptions, "shell" | "int
   readonly patchedBash: PatchedBash | null;
 }
 
+/** As the caller is told. */
+const CANNOT_LEAVE = "cannot leave the sandbox";
+
 /** The reference's variable: commands learn from it that they cannot reach the network. */
 const NETWORK_DISABLED = "CODEX_SANDBOX_NETWORK_DISABLED";
 
@@ -73,9 +76,11 @@ export function startCommand(args: ShellArguments, call: ToolCall, options: Star
           prompts: command.prompts,
           onDenied: (denied, reason) => command.noteDenied(denied, reason),
         }),
-      onEscalated: ({ file }, outcome) => {
+      onEscalated: (escalated, outcome) => {
         const { type, ...facts } = outcome;
-        audit.write({ event: "escalation", call: callId, client, file, outcome: type, ...facts });
+        audit.write({ event: "escalation", call: callId, client, file: escalated.file, outcome: type, ...facts });
+        // A caller without standard error shows nothing of it but an exit code.
+        if (type === "refused") command.noteDenied(escalated, `${CANNOT_LEAVE}: ${outcome.reason}`);
       },
       onStrictEnd: ({ file, pid }, outcome) =>
         audit.write({ event: "strict", call: callId, client, file, pid, outcome }),

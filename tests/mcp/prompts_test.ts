@@ -214,4 +214,19 @@ Deno.test("what becomes of a program that was let out, or was not what was decid
   ]);
 });
 
-// ---------------------------------------------------------------- the 2026 era
+Deno.test("a program that a rule lets out, and that may not leave, is listed like a denied one", async () => {
+  const scene = new Scene({ rules: RULES });
+  const { peer } = await scene.client();
+  const started = scene.shells.next();
+  const answer = peer.call("shell", ARGS);
+  const shell = await started;
+  const call = { file: "/work/git", argv: ["git", "a b"], cwd: "/work", env: {}, pid: 7, isShell: true };
+  shell.options.onEscalated?.(call, { type: "refused", reason: "it could have been written from inside" });
+  shell.options.onEscalated?.(call, { type: "started", pid: 8 });
+  shell.options.onEscalated?.(call, { type: "exited", exitCode: 0 });
+  shell.exit(1);
+  assert.deepEqual(textOf(await answer).denied, [
+    { command: "/work/git 'a b'", reason: "cannot leave the sandbox: it could have been written from inside" },
+  ]);
+  assert.equal(scene.audit.length, 3);
+});
