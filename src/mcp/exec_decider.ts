@@ -14,8 +14,10 @@
  */
 
 import type { Clock } from "../clock.ts";
-import { decide, joinWords, type RuleSet, type Verdict } from "../rules/mod.ts";
+import { decide, type RuleSet, type Verdict } from "../rules/mod.ts";
 import { type AuditRecord, type AuditSink, ruleOrigin } from "./audit.ts";
+import { commandText } from "./command_text.ts";
+import { MAX_ASKED_COMMAND_CHARS } from "./limits.ts";
 import type { PromptAnswer, PromptDesk } from "./prompt_desk.ts";
 import type { ExecCall, ExecVerdict } from "./watched_shell.ts";
 
@@ -115,15 +117,14 @@ export class ExecDecider {
   }
 }
 
-/** The reference's question. */
+/**
+ * The reference's question. What is not shown of the command is told after it, where nothing is the command's own: an
+ * argument could hold a note that looks like ours.
+ */
 function promptText({ file, argv, cwd }: Pick<ExecCall, "file" | "argv" | "cwd">): string {
-  return `Allow agent to run \`${commandText({ file, argv })}\` in \`${cwd}\`?`;
-}
-
-/** The program by its path, and its arguments as a shell would read them. */
-export function commandText({ file, argv }: Pick<ExecCall, "file" | "argv">): string {
-  const args = argv.slice(1);
-  return args.length === 0 ? file : `${file} ${joinWords(args)}`;
+  const { text, hiddenChars } = commandText({ file, argv }, MAX_ASKED_COMMAND_CHARS);
+  const hidden = hiddenChars === 0 ? "" : ` ${hiddenChars} characters in the middle of this command are not shown.`;
+  return `Allow agent to run \`${text}\` in \`${cwd}\`?${hidden}`;
 }
 
 function denialOf(answer: Exclude<PromptAnswer, { action: "accept" }>): string {

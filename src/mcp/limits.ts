@@ -66,6 +66,15 @@ export const PROGRESS_INTERVAL_MS = 5000;
 /** Denied commands that a result names. More of them tell the model nothing new. */
 export const MAX_LISTED_DENIALS = 20;
 
+/**
+ * What a result shows of a denied command. Twenty of them are 20 KiB, less than half of what codex shows of a result;
+ * one alone can have arguments of 2 MiB.
+ */
+export const MAX_DENIED_COMMAND_CHARS = 1024;
+
+/** What a question shows of a command: some hundred lines, more than anybody reads before an answer. */
+export const MAX_ASKED_COMMAND_CHARS = 8192;
+
 /** A session over HTTP that nobody has used for so long has lost its client, which had no connection to lose. */
 export const HTTP_SESSION_IDLE_MS = 1_800_000;
 

@@ -9,9 +9,9 @@
 import type { Clock } from "../clock.ts";
 import { CallClock } from "./call_clock.ts";
 import { CommandInput } from "./command_input.ts";
-import { commandText } from "./exec_decider.ts";
+import { commandText } from "./command_text.ts";
 import { KeptOutput } from "./kept_output.ts";
-import { DRAIN_MS, MAX_LISTED_DENIALS } from "./limits.ts";
+import { DRAIN_MS, MAX_DENIED_COMMAND_CHARS, MAX_LISTED_DENIALS } from "./limits.ts";
 import { PromptDesk } from "./prompt_desk.ts";
 import type { ExecCall, WatchedShell, WatchedShellOptions, WatchedShells } from "./watched_shell.ts";
 
@@ -89,7 +89,9 @@ export class RunningCommand {
 
   noteDenied(call: ExecCall, reason: string): void {
     this.#deniedCount++;
-    if (this.#denied.length < MAX_LISTED_DENIALS) this.#denied.push({ command: commandText(call), reason });
+    if (this.#denied.length >= MAX_LISTED_DENIALS) return;
+    const { text: command } = commandText(call, MAX_DENIED_COMMAND_CHARS);
+    this.#denied.push({ command, reason });
   }
 
   /** Ends it with everything it started. Resolves when all of it has ended. */
