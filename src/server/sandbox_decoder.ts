@@ -9,7 +9,8 @@
 import type { Logger } from "../log.ts";
 import { type Sandbox, SandboxParam } from "../protocol/sandbox.ts";
 import { decodeParams } from "../protocol/decode_params.ts";
-import { UnknownMemberLog } from "./unknown_member_log.ts";
+import { unknownMembers } from "../protocol/profile_members.ts";
+import { UnknownMemberLog } from "../unknown_member_log.ts";
 
 /** An agent uses two or three at a time. */
 const MAX_REMEMBERED = 64;
@@ -32,7 +33,7 @@ export class SandboxDecoder {
     const known = this.#known.get(text);
     if (known !== undefined && isToldBy(text, raw)) return known;
     const sandbox = decodeParams(SandboxParam, raw);
-    this.#unknownMembers.look(raw);
+    this.#unknownMembers.tell(unknownMembers(raw));
     if (text.length <= MAX_REMEMBERED_CHARS && isToldBy(text, raw)) this.#remember(text, sandbox);
     return sandbox;
   }

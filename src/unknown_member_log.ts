@@ -1,7 +1,6 @@
 /** Warns the operator of ignored members in sandbox objects: once for each, up to a bounded number. */
 
-import { type Logger, shortened } from "../log.ts";
-import { unknownMembers } from "../protocol/profile_members.ts";
+import { type Logger, shortened } from "./log.ts";
 
 /** A newer client has one or two. Clients choose the names, so there must be an end to what is remembered. */
 const MAX_WARNED_MEMBERS = 32;
@@ -17,11 +16,11 @@ export class UnknownMemberLog {
     this.#log = log;
   }
 
-  /** To be called with every sandbox object that was accepted. */
-  look(sandbox: unknown): void {
+  /** To be called with the members of every sandbox object that was accepted. Takes no more of them than it logs. */
+  tell(places: Iterable<string>): void {
     // The list is full, so nothing more would be logged: do not walk the object.
     if (this.#warned.size >= MAX_WARNED_MEMBERS) return;
-    for (const place of unknownMembers(sandbox)) {
+    for (const place of places) {
       const member = shortened(place, MAX_PLACE_CHARS);
       if (this.#warned.has(member)) continue;
       this.#warned.add(member);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { createLogger } from "../../src/log.ts";
-import { UnknownMemberLog } from "../../src/server/unknown_member_log.ts";
+import { createLogger } from "../src/log.ts";
+import { unknownMembers } from "../src/protocol/profile_members.ts";
+import { UnknownMemberLog } from "../src/unknown_member_log.ts";
 
 function recorded(): { members: UnknownMemberLog; lines: { level: string; member: string; note?: string }[] } {
   const lines: { level: string; member: string; note?: string }[] = [];
@@ -28,8 +29,8 @@ Deno.test("UnknownMemberLog warns of each unknown member once, by its place", ()
     cwd: "/x",
     somethingNewer: {},
   };
-  members.look(sandbox);
-  members.look(structuredClone(sandbox));
+  members.tell(unknownMembers(sandbox));
+  members.tell(unknownMembers(structuredClone(sandbox)));
   assert.deepEqual(lines.map(({ level, member }) => [level, member]), [
     ["warn", "permissions.file_system.entries.path.owner"],
     ["warn", "permissions.file_system.entries.recursive"],
@@ -53,13 +54,13 @@ Deno.test("UnknownMemberLog has nothing to say of what is known, or no object", 
       "x",
       [],
     ]
-  ) members.look(sandbox);
+  ) members.tell(unknownMembers(sandbox));
   assert.deepEqual(lines, []);
 });
 
 Deno.test("UnknownMemberLog remembers a bounded number of bounded names", () => {
   const { members, lines } = recorded();
-  for (let i = 0; i < 1000; i++) members.look({ [`${i}${"x".repeat(10_000)}`]: i });
+  for (let i = 0; i < 1000; i++) members.tell(unknownMembers({ [`${i}${"x".repeat(10_000)}`]: i }));
   assert.equal(lines.length, 32);
   assert.ok(lines.every(({ member }) => member.length <= 128));
   assert.deepEqual(lines.filter(({ note }) => note !== undefined).length, 1);
