@@ -34,6 +34,8 @@ export interface StarterOptions extends Pick<WatchedShellOptions, "shell" | "int
   readonly guardedPaths: readonly string[];
   /** Called before a command that may write all files, the rules among them: from then on they stay as they are. */
   readonly keepRules: () => void;
+  /** Called with the members of the client's sandbox that mean nothing here. */
+  readonly tellIgnored: (members: readonly string[]) => void;
   /** Without credentials of ours. */
   readonly env: Readonly<Record<string, string>>;
   readonly patchedBash: PatchedBash | null;
@@ -91,6 +93,7 @@ export function startCommand(args: ShellArguments, call: ToolCall, options: Star
 function sandboxState({ meta, connection }: ToolCall, options: StarterOptions): SandboxState {
   const { sandbox, isAnnotated, cwd, guardedPaths, env } = options;
   const state = callState(meta) ?? connection.state ?? flagState(sandbox, cwd);
+  options.tellIgnored(state.ignored);
   if (isAnnotated) refuseBeyond(sandbox, state);
   if (leavesFilesOpen(state)) options.keepRules();
   return guardedState(state, { paths: guardedPaths, tmpdir: env["TMPDIR"] });

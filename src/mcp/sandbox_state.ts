@@ -1,7 +1,8 @@
 /**
  * What a call's command may do: from the call itself, from the last update of a client of the reference's time, or from
  * the command line. All of them become the sandbox object of the websocket server, so the same policy code decides what
- * it means. What does not decode is refused: a command never runs in a weaker sandbox than was meant.
+ * it means. What does not decode is refused: a command never runs in a weaker sandbox than was meant. Only members that
+ * nobody here knows are ignored, as the reference ignores them, and are told to the operator.
  */
 
 import { existsSync, realpathSync } from "node:fs";
@@ -9,14 +10,18 @@ import { DomainError, invalidParams } from "../errors.ts";
 import { expandEntry } from "../launch/policy/policy_entries.ts";
 import { parsePath } from "../path_uri.ts";
 import { decodeParams } from "../protocol/decode_params.ts";
+import { unknownMembers } from "../protocol/profile_members.ts";
 import { type Permissions, type Sandbox, type SandboxEntry, SandboxParam } from "../protocol/sandbox.ts";
 import { isWithin } from "../text_path.ts";
+import { decodePolicy } from "./sandbox_policy.ts";
 
 export interface SandboxState {
   /** Null: nothing is confined. */
   readonly sandbox: Sandbox | null;
   readonly isNetworkDisabled: boolean;
   readonly source: "call" | "update" | "flag";
+  /** Members that the client has sent, and that mean nothing here. */
+  readonly ignored: readonly string[];
 }
 
 export const SANDBOX_CAPABILITY = "codex/sandbox-state";
@@ -158,33 +163,25 @@ function decodedState(raw: unknown, source: SandboxState["source"]): SandboxStat
     const { native } = parsePath(sandboxCwd);
     if (typeof native !== "string") throw refuse();
     const place = { cwd: native, workspaceRoots: [native] };
-    const policy = externalPolicy(sandboxPolicy);
-    const object = permissionProfile !== undefined
-      ? { permissions: permissionProfile, windowsSandboxLevel: "disabled", ...place }
-      : policy !== null
-      ? { permissions: policy, windowsSandboxLevel: "disabled", ...place }
-      : { sandboxPolicy, ...place };
-    return stateOf(decodeParams(SandboxParam, object), source);
+    if (permissionProfile === undefined) {
+      const { sandbox, ignored } = decodePolicy(sandboxPolicy, place);
+      return stateOf(sandbox, source, ignored.map((member) => `sandboxPolicy.${member}`));
+    }
+    const object = { permissions: permissionProfile, windowsSandboxLevel: "disabled", ...place };
+    return stateOf(decodeParams(SandboxParam, object), source, unknownMembers(object));
   } catch (error) {
     if (error instanceof DomainError) throw refuse(error);
     throw error;
   }
 }
 
-/** Only the reference's tool has the policy `external-sandbox`. Null: it is another policy. */
-function externalPolicy(policy: unknown): { type: "external"; network: unknown } | null {
-  if (typeof policy !== "object" || policy === null || (policy as { type?: unknown }).type !== "external-sandbox") {
-    return null;
-  }
-  return { type: "external", network: (policy as { network_access?: unknown }).network_access ?? "restricted" };
-}
-
-function stateOf(sandbox: Sandbox, source: SandboxState["source"]): SandboxState {
+function stateOf(sandbox: Sandbox, source: SandboxState["source"], ignored: Iterable<string> = []): SandboxState {
   const { permissions } = sandbox;
   return {
     sandbox: permissions.type === "disabled" ? null : sandbox,
     isNetworkDisabled: networkOf(permissions) === "restricted",
     source,
+    ignored: [...ignored],
   };
 }
 

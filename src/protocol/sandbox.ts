@@ -234,6 +234,12 @@ const POLICY_NAMES: ReadonlyMap<string, NamedPolicy["type"]> = new Map(
   }),
 );
 
+/** The name of a policy in its plain spelling, and its members besides `type`. Null: there is no such policy. */
+export function policyMembers(type: unknown): { name: string; members: readonly string[] } | null {
+  const name = typeof type === "string" ? POLICY_NAMES.get(type) : undefined;
+  return name === undefined ? null : { name, members: POLICY_MEMBERS[name] };
+}
+
 /** A policy in any spelling, in the one of `NamedPolicyForm`. What is not a policy is left for that to refuse. */
 export const NamedPolicy = noted(
   preprocess((value, payload) => {

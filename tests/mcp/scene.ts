@@ -32,6 +32,8 @@ export class Scene {
   readonly shells = new FakeWatchedShells();
   readonly clock = new ManualClock();
   readonly audit: AnyRecord[] = [];
+  /** Members of sandboxes that were told to be ignored. */
+  readonly ignored: string[] = [];
   readonly servers: ProtocolServers;
 
   constructor(options: SceneOptions = {}) {
@@ -47,6 +49,7 @@ export class Scene {
     const starter: StarterOptions = {
       ...{ shells: this.shells, decider, audit, clock, sandbox, isAnnotated, escalate },
       keepRules: () => {},
+      tellIgnored: (members) => void this.ignored.push(...members),
       ...{ cwd: "/work", guardedPaths: ["/rules"], env: options.env ?? { PATH: "/usr/bin" }, patchedBash: null },
       ...{ shell: "/bin/bash", intercept: "all", strictExec: false },
     };

@@ -279,3 +279,13 @@ Deno.test("the sandbox is the call's, else the last update's, else the flag's", 
   const open = await sandboxOf({ "codex/sandbox-state": state });
   assert.deepEqual([open.sandbox, open.env["CODEX_SANDBOX_NETWORK_DISABLED"]], [null, undefined]);
 });
+
+Deno.test("what is ignored of a client's sandbox is told with the commands that run in it", async () => {
+  const scene = new Scene();
+  const { peer } = await scene.client();
+  await peer.request(UPDATE, { sandboxPolicy: { type: "workspace-write", junk: 1 }, sandboxCwd: "/work" });
+  const started = scene.shells.next();
+  void peer.call("shell", { command: "x", workdir: "/work" });
+  (await started).exit(0);
+  assert.deepEqual(scene.ignored, ["sandboxPolicy.junk"]);
+});

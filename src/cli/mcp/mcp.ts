@@ -14,6 +14,7 @@ import { ProtocolServers } from "../../mcp/protocol_server.ts";
 import { serveStandardStreams } from "../../mcp/standard_streams.ts";
 import { ToolCalls } from "../../mcp/tool_calls.ts";
 import { toolList } from "../../mcp/tool_list.ts";
+import { UnknownMemberLog } from "../../unknown_member_log.ts";
 import { refusal } from "../cli_error.ts";
 import { helpText } from "../help.ts";
 import { versionText } from "../lone_word.ts";
@@ -86,11 +87,13 @@ function protocolServers(
     clock,
   });
   const guardedPaths = [...paths, ...(auditFile === null ? [] : [resolve(cwd, auditFile)])];
+  const unknownMembers = new UnknownMemberLog(log);
   const starter: StarterOptions = {
     ...{ shells, decider, audit, clock, sandbox, isAnnotated, cwd, guardedPaths, env, patchedBash },
     keepRules: () => {
       if (keeper.keep()) log.warn("a sandbox confines no files: rule files are not read again until the next start");
     },
+    tellIgnored: (members) => unknownMembers.tell(members),
     ...{ intercept, escalate, strictExec, shell: bashPath(patchedBash !== null) },
   };
   const calls = new ToolCalls({ hasHandles, clock, start: (args, call) => startCommand(args, call, starter) });
