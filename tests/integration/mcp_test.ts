@@ -3,45 +3,11 @@
 import assert from "node:assert/strict";
 import { McpHttpClient } from "../support/mcp_http_client.ts";
 import { McpPeer } from "../support/mcp_peer.ts";
+import { mcpTest, RULES, shell, textOf } from "../support/mcp_scene.ts";
 import { McpServer } from "../support/mcp_server.ts";
-import { NO_SANDBOX } from "../support/sandbox_host.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { serverCommand, TestServer } from "../support/test_server.ts";
 import { until } from "../support/until.ts";
-
-const RULES = `
-prefix_rule(pattern = ["touch"], decision = "allow")
-prefix_rule(pattern = ["sleep"], decision = "allow")
-prefix_rule(pattern = ["id"], decision = "forbidden")
-prefix_rule(pattern = ["uname"], decision = "prompt")
-`;
-/** A call for a command that must not be ended by a busy machine. */
-const shell = (command: string, workdir = "/") => ({ command, workdir, login: false, timeout_ms: 120_000 });
-// deno-lint-ignore no-explicit-any
-const textOf = (result: any) => JSON.parse(result.content[0].text);
-
-interface McpScene {
-  /** The server's directory. */
-  readonly work: string;
-  /** Flags that name the rules. */
-  readonly rules: readonly string[];
-  /** Without rules of the machine's user. */
-  readonly env: Record<string, string>;
-}
-
-function mcpTest(name: string, fn: (scene: McpScene) => Promise<void>): void {
-  Deno.test({
-    name: NO_SANDBOX === null ? name : `${name} (SKIPPED: ${NO_SANDBOX})`,
-    ignore: NO_SANDBOX !== null,
-    fn: () =>
-      inScratchDirectory(async (directory) => {
-        const work = `${directory}/work`;
-        for (const path of [work, `${directory}/home`]) await Deno.mkdir(path);
-        await Deno.writeTextFile(`${directory}/test.rules`, RULES);
-        await fn({ work, rules: ["--rules", `${directory}/test.rules`], env: { CODEX_HOME: `${directory}/home` } });
-      }),
-  });
-}
 
 mcpTest(
   "programs run inside, leave by a rule, are asked about or do not run, and each decision is told",
@@ -269,24 +235,3 @@ function sleepers(mark: string): string[] {
     }
   });
 }
-
-mcpTest(
-  "a policy of the client that restricts what is read holds, and what is ignored of it is told once",
-  async (scene) => {
-    const { work, env } = scene;
-    await Deno.writeTextFile(`${work}/../secret`, "secret");
-    await Deno.writeTextFile(`${work}/own`, "own\n");
-    await using server = new McpServer({ env, cwd: work });
-    const { peer } = server;
-    await peer.initialize();
-    const sandboxPolicy = { type: "read-only", access: { type: "restricted" }, newer: 1 };
-    const meta = { "codex/sandbox-state": { sandboxPolicy, sandboxCwd: work } };
-    const read = async () => textOf(await peer.call("shell", shell("/bin/cat own; /bin/cat ../secret", work), meta));
-    const { output, exit_code } = await read();
-    assert.match(output, /^own\n.*secret: No such file or directory\n$/);
-    assert.equal(exit_code, 1);
-    await read();
-    await server.closeInput();
-    assert.equal((await server.log).match(/sandboxPolicy\.newer/g)?.length, 1);
-  },
-);
