@@ -83,3 +83,6 @@ export const MAX_HTTP_SESSIONS = 256;
 
 /** The body of one request over HTTP. A command is a text of some kilobytes; the protocol library's own bound. */
 export const MAX_REQUEST_BODY_BYTES = 4 * 1_048_576;
+
+/** One message on standard input: the protocol library's own bound. Longer ones are refused and not kept. */
+export const MAX_LINE_BYTES = 10 * 1_048_576;

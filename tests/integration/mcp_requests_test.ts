@@ -24,3 +24,16 @@ mcpTest(
     assert.equal((await server.log).match(/sandboxPolicy\.newer/g)?.length, 1);
   },
 );
+
+mcpTest("a message that is too long is refused and told, and the next one is served", async ({ env }) => {
+  await using server = new McpServer({ env });
+  const { peer } = server;
+  await peer.initialize();
+  void peer.call("shell", shell("x".repeat(11_000_000)));
+  assert.equal((await peer.request("tools/list")).tools.length, 1);
+  assert.deepEqual(peer.strays.map(({ error }) => error?.code), [-32_600]);
+  const { exit_code } = textOf(await peer.call("shell", shell(`test ${"x".repeat(100_000)}`)));
+  assert.equal(exit_code, 0);
+  await server.closeInput();
+  assert.match(await server.log, /a message has at most 10485760 bytes: this one was not read/);
+});

@@ -1,7 +1,7 @@
 /** The client's side of MCP, message by message: what a client library would hide or repair is seen as it is. */
 
 export interface McpMessage {
-  readonly id?: number | string;
+  readonly id?: number | string | null;
   readonly method?: string;
   // deno-lint-ignore no-explicit-any
   readonly params?: any;
@@ -32,6 +32,8 @@ export class McpPeer {
   readonly notifications: McpMessage[] = [];
   readonly prompts: { message: string; requestedSchema: unknown; _meta?: unknown }[] = [];
   onElicit: OnElicit = () => ({ action: "decline" });
+  /** Answers to no request: the server could not read which. */
+  readonly strays: McpMessage[] = [];
   /** Aborted questions of the server, by their ids. */
   readonly cancelled: unknown[] = [];
   #nextId = 1;
@@ -47,7 +49,8 @@ export class McpPeer {
     else if (message.method !== undefined) {
       this.notifications.push(message);
       if (message.method === "notifications/cancelled") this.cancelled.push(message.params.requestId);
-    } else {
+    } else if (message.id === null) this.strays.push(message);
+    else {
       this.#pending.get(message.id!)?.(message);
       this.#pending.delete(message.id!);
     }
