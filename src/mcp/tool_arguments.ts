@@ -3,6 +3,7 @@
 import * as z from "zod/mini";
 import { DomainError, invalidParams } from "../errors.ts";
 import { decodeParams, type ParamsSchema } from "../protocol/decode_params.ts";
+import { UnsignedInt } from "../protocol/primitives.ts";
 import {
   DEFAULT_POLL_WAIT_MS,
   DEFAULT_TIMEOUT_MS,
@@ -10,7 +11,8 @@ import {
   DEFAULT_YIELD_MS,
 } from "./limits.ts";
 
-const milliseconds = z.nullish(z.int().check(z.minimum(0)));
+/** As wide as the reference's. The clock takes delays of any length. */
+const milliseconds = z.nullish(UnsignedInt);
 
 const Shell = z.object({
   command: z.string(),

@@ -189,7 +189,9 @@ Deno.test("wrong arguments, unknown tools and states that do not decode are refu
   assert.deepEqual(await codes(peer.call("shell_poll", { handle: "x" })), [-32_602, "tool not found"]);
   assert.deepEqual(await codes(peer.call("shell", { command: "x" })), [-32_602, `${prefix}missing field \`workdir\``]);
   assert.deepEqual(await codes(peer.call("shell", { workdir: "/" })), [-32_602, `${prefix}missing field \`command\``]);
-  for (const wrong of [{ command: 5 }, { timeout_ms: -1 }, { timeout_ms: 1.5 }, { login: "no" }]) {
+  for (
+    const wrong of [{ command: 5 }, { timeout_ms: -1 }, { timeout_ms: 1.5 }, { timeout_ms: 2 ** 65 }, { login: "no" }]
+  ) {
     const [code] = await codes(peer.call("shell", { command: "x", workdir: "/", ...wrong }));
     assert.equal(code, -32_602, JSON.stringify(wrong));
   }
