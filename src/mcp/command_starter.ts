@@ -17,6 +17,7 @@ import {
 } from "./sandbox_state.ts";
 import type { ShellArguments } from "./tool_arguments.ts";
 import type { ToolCall } from "./tool_calls.ts";
+import { type DirectoryFault, noSuchDirectory } from "./working_directory.ts";
 import type { PatchedBash, WatchedShellOptions, WatchedShells } from "./watched_shell.ts";
 
 export interface StarterOptions extends Pick<WatchedShellOptions, "shell" | "intercept" | "escalate" | "strictExec"> {
@@ -32,6 +33,7 @@ export interface StarterOptions extends Pick<WatchedShellOptions, "shell" | "int
   readonly cwd: string;
   /** No command may write these, whatever its sandbox grants. */
   readonly guardedPaths: readonly string[];
+  readonly directoryFault: (path: string) => DirectoryFault | null;
   /** Called before a command that may write all files, the rules among them: from then on they stay as they are. */
   readonly keepRules: () => void;
   /** Called with the members of the client's sandbox that mean nothing here. */
@@ -47,11 +49,14 @@ const CANNOT_LEAVE = "cannot leave the sandbox";
 /** The reference's variable: commands learn from it that they cannot reach the network. */
 const NETWORK_DISABLED = "CODEX_SANDBOX_NETWORK_DISABLED";
 
-/** Throws when the call's sandbox does not decode, or allows more than was announced. */
+/** Throws when the call's sandbox does not decode or allows more than was announced, and where there is no directory. */
 export function startCommand(args: ShellArguments, call: ToolCall, options: StarterOptions): RunningCommand {
   const { shells, decider, clock, audit, shell, intercept, escalate, strictExec, patchedBash } = options;
   const state = sandboxState(call, options);
-  const { callId, client: { name: client }, connection: { memory } } = call;
+  const { callId, client: { name: client, dialect }, connection: { memory } } = call;
+  const cwd = resolve(options.cwd, args.workdir);
+  const fault = options.directoryFault(cwd);
+  if (fault !== null) throw noSuchDirectory(cwd, fault, dialect);
   return new RunningCommand((command) => ({
     shells,
     clock,
@@ -65,7 +70,7 @@ export function startCommand(args: ShellArguments, call: ToolCall, options: Star
       ...(patchedBash === null ? {} : { patchedBash }),
       command: args.command,
       login: args.isLogin,
-      cwd: resolve(options.cwd, args.workdir),
+      cwd,
       env: environment(options.env, state.isNetworkDisabled),
       sandbox: state.sandbox,
       stdin: args.opensStdin ? "open" : "closed",

@@ -37,3 +37,26 @@ mcpTest("a message that is too long is refused and told, and the next one is ser
   await server.closeInput();
   assert.match(await server.log, /a message has at most 10485760 bytes: this one was not read/);
 });
+
+mcpTest("a workdir that is none is named, in the same words in every sandbox", async ({ work, env }) => {
+  await Deno.writeTextFile(`${work}/file`, "");
+  await using server = new McpServer({ env, cwd: work });
+  const { peer } = server;
+  await peer.initialize();
+  const said = async (workdir: string, type: string) => {
+    const meta = { "codex/sandbox-state": { sandboxPolicy: { type }, sandboxCwd: work } };
+    return await peer.call("shell", shell("pwd", workdir), meta).then(textOf, ({ code, message }) => [code, message]);
+  };
+  const start = "Cannot start the command:";
+  for (const type of ["read-only", "workspace-write", "external-sandbox", "danger-full-access"]) {
+    const missing = `${start} ${work}/none does not exist: No such file or directory (os error 2)`;
+    assert.deepEqual(await said("none", type), [-32_603, missing], type);
+    for (const name of ["file", "file/below"]) {
+      const message = `${start} ${work}/${name} is not a directory: Not a directory (os error 20)`;
+      assert.deepEqual(await said(name, type), [-32_603, message], type);
+    }
+  }
+  await peer.request("codex/sandbox-state/update", { sandboxPolicy: { type: "read-only" }, sandboxCwd: work });
+  assert.deepEqual(await said("none", "read-only"), [-32_603, "No such file or directory (os error 2)"]);
+  assert.deepEqual(await said("file", "read-only"), [-32_603, "Not a directory (os error 20)"]);
+});

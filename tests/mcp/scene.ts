@@ -49,6 +49,7 @@ export class Scene {
     const starter: StarterOptions = {
       ...{ shells: this.shells, decider, audit, clock, sandbox, isAnnotated, escalate },
       keepRules: () => {},
+      directoryFault: () => null,
       tellIgnored: (members) => void this.ignored.push(...members),
       ...{ cwd: "/work", guardedPaths: ["/rules"], env: options.env ?? { PATH: "/usr/bin" }, patchedBash: null },
       ...{ shell: "/bin/bash", intercept: "all", strictExec: false },

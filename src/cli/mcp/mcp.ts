@@ -14,6 +14,7 @@ import { ProtocolServers } from "../../mcp/protocol_server.ts";
 import { serveStandardStreams } from "../../mcp/standard_streams.ts";
 import { ToolCalls } from "../../mcp/tool_calls.ts";
 import { toolList } from "../../mcp/tool_list.ts";
+import { directoryFault } from "../../mcp/working_directory.ts";
 import { UnknownMemberLog } from "../../unknown_member_log.ts";
 import { refusal } from "../cli_error.ts";
 import { helpText } from "../help.ts";
@@ -93,6 +94,7 @@ function protocolServers(
     keepRules: () => {
       if (keeper.keep()) log.warn("a sandbox confines no files: rule files are not read again until the next start");
     },
+    directoryFault,
     tellIgnored: (members) => unknownMembers.tell(members),
     ...{ intercept, escalate, strictExec, shell: bashPath(patchedBash !== null) },
   };
