@@ -15,7 +15,8 @@ export interface ParkedCall {
   readonly rounds: number;
   /** Its handle, if it has one already. */
   readonly handle: string | null;
-  readonly tool: string;
+  /** A digest of its tool and arguments. The next round must have the same. */
+  readonly request: string;
 }
 
 export interface KeptCommandsOptions {
@@ -97,10 +98,13 @@ export class KeptCommands {
     return name;
   }
 
-  /** The call of that name and tool, which is then forgotten. Null: there is none. */
-  unpark(name: string, tool: string): ParkedCall | null {
+  /** The call of that name, which is then forgotten. Throws when there is none, or when it is another request's. */
+  unpark(name: string, request: string): ParkedCall {
     const parked = this.#parked.get(name);
-    if (parked === undefined || parked.call.tool !== tool) return null;
+    if (parked === undefined) throw invalidParams("Invalid or expired requestState");
+    if (parked.call.request !== request) {
+      throw invalidParams("this requestState belongs to a call with another tool or other arguments: repeat that one");
+    }
     parked.cancel();
     this.#parked.delete(name);
     return parked.call;

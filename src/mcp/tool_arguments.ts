@@ -88,6 +88,20 @@ export function inputArguments(raw: unknown): InputArguments {
   return { ...handleArguments(raw), text: text ?? "", closes: close === true };
 }
 
+/** A digest of what a call asks for: equal if tool and arguments mean the same. Throws when they do not decode. */
+export async function requestDigest(
+  { tool, arguments: raw }: { readonly tool: string; readonly arguments: unknown },
+  hasHandles: boolean,
+): Promise<string> {
+  const meant = tool === "shell"
+    ? shellArguments(raw, hasHandles)
+    : tool === "shell_input"
+    ? inputArguments(raw)
+    : handleArguments(raw);
+  const bytes = new TextEncoder().encode(JSON.stringify([tool, meant]));
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
+}
+
 function decoded<Params>(schema: ParamsSchema<Params>, raw: unknown): Params {
   try {
     return decodeParams(schema, raw ?? {});

@@ -13,7 +13,13 @@ import { MAX_PROMPT_ROUNDS, PROGRESS_INTERVAL_MS, PROMPT_BATCH_MS } from "./limi
 import type { McpConnection } from "./mcp_connection.ts";
 import type { OpenPrompt, PromptAnswer } from "./prompt_desk.ts";
 import type { RunningCommand } from "./running_command.ts";
-import { handleArguments, inputArguments, type ShellArguments, shellArguments } from "./tool_arguments.ts";
+import {
+  handleArguments,
+  inputArguments,
+  requestDigest,
+  type ShellArguments,
+  shellArguments,
+} from "./tool_arguments.ts";
 
 /** One request for a tool. */
 export interface ToolCall {
@@ -113,12 +119,11 @@ export class ToolCalls {
 
   async #continue(call: ToolCall, { name, answers }: NonNullable<ToolCall["round"]>): Promise<CallOutcome> {
     // First: a call that is refused must not lose the command, whose clock stands still.
+    const request = await requestDigest(call, this.#options.hasHandles);
     const waitMs = call.tool === "shell"
       ? shellArguments(call.arguments, this.#options.hasHandles).yieldMs
       : handleArguments(call.arguments).waitMs;
-    const parked = call.connection.kept.unpark(name, call.tool);
-    if (parked === null) throw invalidParams("Invalid or expired requestState");
-    const { command, rounds, handle } = parked;
+    const { command, rounds, handle } = call.connection.kept.unpark(name, request);
     for (const prompt of command.prompts.open) {
       const answer = answers.get(prompt.id);
       if (answer !== undefined) prompt.answer(answer);
@@ -139,11 +144,12 @@ export class ToolCalls {
     const progress = this.#progress(call, command);
     try {
       const outcome = await this.#wait(call, attendance);
-      if (outcome === ABORTED) {
+      const request = outcome === ASKED ? await requestDigest(call, this.#options.hasHandles) : null;
+      if (outcome === ABORTED || (request !== null && call.signal.aborted)) {
         await command.stop();
         throw new DOMException("the call was cancelled", "AbortError");
       }
-      if (outcome === ASKED) return this.#questions(call, attendance);
+      if (request !== null) return this.#questions(call, attendance, request);
       return { type: "result", result: await this.#result(call, attendance, outcome === ENDED) };
     } finally {
       progress();
@@ -185,8 +191,8 @@ export class ToolCalls {
     }
   }
 
-  #questions(call: ToolCall, { command, handle, rounds }: Attendance): CallOutcome {
-    const round = call.connection.kept.park({ command, rounds: rounds + 1, handle, tool: call.tool });
+  #questions(call: ToolCall, { command, handle, rounds }: Attendance, request: string): CallOutcome {
+    const round = call.connection.kept.park({ command, rounds: rounds + 1, handle, request });
     return { type: "questions", prompts: command.prompts.open, round };
   }
 

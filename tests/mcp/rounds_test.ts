@@ -57,6 +57,32 @@ Deno.test("a second round with another tool or wrong arguments is refused, and l
   assert.equal(textOf(await second).exit_code, 0);
 });
 
+Deno.test("a state belongs to its tool and arguments: with others it is refused, and the right ones can still be sent", async () => {
+  const scene = new Scene({ rules: RULES, hasHandles: true });
+  const { peer } = await scene.client({ era: "modern" });
+  const started = scene.shells.next();
+  const first = peer.call("shell", ARGS, META);
+  const shell = await started;
+  const verdict = shell.exec(["ask"]);
+  await scene.passTimeUntil(first);
+  const { requestState, inputRequests } = await first;
+  const round = {
+    requestState,
+    inputResponses: Object.fromEntries(Object.keys(inputRequests).map((id) => [id, ACCEPT])),
+  };
+  const others = [{ command: "echo other" }, { workdir: "/" }, { timeout_ms: 801 }, { login: false }, { stdin: true }];
+  for (const other of others) {
+    const call = peer.call("shell", { ...ARGS, ...other }, META, round);
+    await assert.rejects(call, (error: McpError) => error.code === -32_602 && /other arguments/.test(error.message));
+  }
+  assert.equal(scene.shells.shells.length, 1);
+  const { command, ...rest } = ARGS;
+  const second = peer.call("shell", { ...rest, login: null, command }, META, round);
+  assert.equal((await verdict).kind, "escalate");
+  shell.exit(0);
+  assert.equal(textOf(await second).exit_code, 0);
+});
+
 Deno.test("a state that was made up or changed is refused, and starts nothing", async () => {
   const scene = new Scene({ rules: RULES });
   const { peer } = await scene.client({ era: "modern" });
