@@ -3,6 +3,7 @@
  * codex does not pass on any other question. Clients of the reference's time get the reference's schema.
  */
 
+import { isSpecType } from "@modelcontextprotocol/server";
 import type { Dialect } from "./client_profile.ts";
 import type { PromptAnswer } from "./prompt_desk.ts";
 
@@ -19,13 +20,23 @@ const REFERENCE_SCHEMA = {
 /** An answer may say that it holds for the rest of the session, where clients have a way to say so. */
 const PERSISTENCE = { persist: ["session"] };
 
+/** What an answer means that is no answer. */
+export const UNREADABLE_ANSWER: PromptAnswer = {
+  action: "unavailable",
+  reason: "the client's answer cannot be read",
+};
+
 export function elicitationParams(message: string, dialect: Dialect): Record<string, unknown> {
   if (dialect === "reference") return { message, requestedSchema: REFERENCE_SCHEMA };
   return { _meta: PERSISTENCE, message, requestedSchema: EMPTY_SCHEMA };
 }
 
-/** Everything that is no clear yes is a no. */
+/**
+ * Everything that is no clear yes is a no, also a yes in an answer that is malformed. Not asked again: the client would
+ * answer likewise, and its user has answered.
+ */
 export function promptAnswer(result: unknown): PromptAnswer {
+  if (!isSpecType.ElicitResult(result)) return UNREADABLE_ANSWER;
   const { action, content, _meta: meta } = members(result);
   if (action === "accept") return { action, isRemembered: isForSession(meta) || isForSession(content) };
   return { action: action === "decline" ? "decline" : "cancel" };

@@ -20,7 +20,7 @@ import { errorFields, type Logger } from "../log.ts";
 import { VERSION } from "../version.ts";
 import { type ClientFacts, type ClientProfile, clientProfile } from "./client_profile.ts";
 import { CommandFailure } from "./command_result.ts";
-import { elicitationParams, promptAnswer } from "./elicitation.ts";
+import { elicitationParams, promptAnswer, UNREADABLE_ANSWER } from "./elicitation.ts";
 import { PROMPT_PATIENCE_MS, ROUND_PATIENCE_MS } from "./limits.ts";
 import type { McpConnection } from "./mcp_connection.ts";
 import type { OpenPrompt, PromptAnswer } from "./prompt_desk.ts";
@@ -47,6 +47,8 @@ const EMPTY_LISTS: Readonly<Record<string, object>> = {
 };
 
 const SIGNING_KEY_BYTES = 32;
+
+type Answers = NonNullable<ToolCall["round"]>["answers"];
 
 /** Makes the instances. All of them accept each other's rounds, and nobody else's: the key is made anew at each start. */
 export class ProtocolServers {
@@ -117,7 +119,7 @@ export class ProtocolServers {
       // Over HTTP the end of the connection shows that the client has gone.
       signal: peer === undefined ? ctx.mcpReq.signal : AbortSignal.any([ctx.mcpReq.signal, peer]),
       elicit: client.takesPushedPrompts ? (prompt) => this.#push(prompt, ctx, client) : null,
-      round: typeof round !== "string" ? null : { name: round, answers: answersOf(ctx.mcpReq.inputResponses) },
+      round: typeof round !== "string" ? null : { name: round, answers: answersOf(ctx) },
       progress: progressToken === undefined ? null : (elapsedMs) => {
         const progress = Math.round(elapsedMs / 1000);
         const params = { progressToken, progress, message: `running for ${progress} s` };
@@ -188,6 +190,11 @@ function profileOf(
   });
 }
 
-function answersOf(responses: Readonly<Record<string, unknown>> | undefined): Map<string, PromptAnswer> {
-  return new Map(Object.entries(responses ?? {}).map(([id, response]) => [id, promptAnswer(response)]));
+/** Questions that are not in it are asked again. */
+function answersOf({ mcpReq: { inputResponses = {}, droppedInputResponseKeys = [] } }: ServerContext): Answers {
+  return new Map([
+    ...Object.entries(inputResponses).map(([id, response]) => [id, promptAnswer(response)] as const),
+    // What is no object, or no answer by its members, the protocol library keeps to itself.
+    ...droppedInputResponseKeys.map((id) => [id, UNREADABLE_ANSWER] as const),
+  ]);
 }

@@ -83,6 +83,35 @@ Deno.test("a state belongs to its tool and arguments: with others it is refused,
   assert.equal(textOf(await second).exit_code, 0);
 });
 
+Deno.test("an answer that cannot be read is a no, and a question without an answer is asked again", async () => {
+  const malformed: unknown[] = [
+    ...["yes", null, 5, [], {}, { action: "maybe" }, { action: 1 }, { action: "accept", content: 5 }],
+    ...[{ action: "accept", method: "elicitation/create" }, { result: ACCEPT }, { ...ACCEPT, content: { a: {} } }],
+  ];
+  for (const answer of malformed) {
+    const scene = new Scene({ rules: RULES });
+    const { peer } = await scene.client({ era: "modern" });
+    const started = scene.shells.next();
+    const first = peer.call("shell", ARGS, META);
+    const shell = await started;
+    const verdicts = [shell.exec(["ask", "1"]), shell.exec(["ask", "2"])];
+    await scene.passTimeUntil(first);
+    const asked = await first;
+    const [one, two] = Object.keys(asked.inputRequests);
+    const inputResponses = { [one!]: answer };
+    const second = peer.call("shell", ARGS, META, { requestState: asked.requestState, inputResponses });
+    await scene.passTimeUntil(second);
+    const again = await second;
+    assert.deepEqual(Object.keys(again.inputRequests), [two], JSON.stringify(answer));
+    assert.deepEqual(await verdicts[0], { kind: "deny", reason: "the client's answer cannot be read" });
+    const last = { requestState: again.requestState, inputResponses: { [two!]: ACCEPT } };
+    const third = peer.call("shell", ARGS, META, last);
+    assert.equal((await verdicts[1]!).kind, "escalate");
+    shell.exit(0);
+    await third;
+  }
+});
+
 Deno.test("a state that was made up or changed is refused, and starts nothing", async () => {
   const scene = new Scene({ rules: RULES });
   const { peer } = await scene.client({ era: "modern" });
