@@ -87,10 +87,10 @@ Deno.test("who may not connect to the websocket server may not connect here", as
     const response = await client.fetch({ body, headers });
     return [response.status, await response.text()];
   };
-  assert.deepEqual(await status(new McpHttpClient(locked)), [401, "missing websocket bearer token"]);
+  assert.deepEqual(await status(new McpHttpClient(locked)), [401, "missing bearer token"]);
   assert.deepEqual(await status(new McpHttpClient(locked), { authorization: "Bearer wrong" }), [
     401,
-    "invalid websocket bearer token",
+    "invalid bearer token",
   ]);
   const holder = new McpHttpClient({ ...locked, headers: { authorization: `Bearer ${token}` } });
   await holder.peer.initialize();

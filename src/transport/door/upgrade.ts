@@ -109,8 +109,9 @@ export interface AdmittedEntry {
 }
 
 /**
- * Whether a request that is not for a websocket may be served at one of `paths`: refused in the same cases and words as an
- * upgrade. Web pages are always refused: an Origin is accepted only if it is this server itself, which serves no pages.
+ * Whether a request that is not for a websocket may be served at one of `paths`: refused in the same cases as an upgrade,
+ * and in the same words, but for the word websocket. Web pages are always refused: an Origin is accepted only if it is
+ * this server itself, which serves no pages.
  */
 export async function decideEntry(
   head: RequestHead,
@@ -126,7 +127,7 @@ export async function decideEntry(
   }
   if (!paths.includes(head.path)) return httpResponse(404);
   const login = await authenticate(authorization(head), head.target, authenticator);
-  if (!login.ok) return unauthorized(login.body);
+  if (!login.ok) return unauthorized(withoutWebsocket(login.body));
   return { type: "entry", ...(login.admission && { admission: login.admission }) };
 }
 
@@ -231,6 +232,11 @@ async function authenticate(
   // Two credentials contradict each other, so neither is tried.
   if (credentials.length > 1) return { ok: false, body: AUTH_REFUSAL.invalidHeader };
   return await authenticator(credentials[0] ?? null, target);
+}
+
+/** The reference's texts are about websockets; what they say is true of every request. */
+function withoutWebsocket(body: string): string {
+  return body.replace("websocket ", "");
 }
 
 function unauthorized(body: string): HttpResponse {
