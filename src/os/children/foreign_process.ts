@@ -39,6 +39,8 @@ export interface ThreadStatus {
   readonly umask: number;
   /** Signals that wait for it or for its process, as bits from signal 1 on. */
   readonly pendingSignals: bigint;
+  /** Those that it ignores by its own choice. */
+  readonly ignoredSignals: bigint;
 }
 
 export function threadStatus(tid: number): ThreadStatus | null {
@@ -49,6 +51,7 @@ export function threadStatus(tid: number): ThreadStatus | null {
     tgid: Number(field("Tgid")),
     umask: parseInt(field("Umask"), 8),
     pendingSignals: BigInt(`0x${field("SigPnd")}`) | BigInt(`0x${field("ShdPnd")}`),
+    ignoredSignals: BigInt(`0x${field("SigIgn")}`),
   };
 }
 

@@ -24,17 +24,33 @@ const SLOW_LOOK_MS = 2;
  * somebody else traces it: its call fails instead. In no case is the call carried out.
  */
 export async function endCaller(call: SupervisedCall, exitCode: number): Promise<boolean> {
-  const { tid } = call;
-  if (!seize(tid)) {
-    call.fail(EACCES);
-    return false;
-  }
-  // Waits for the thread's return from the call, which the answer brings about.
-  interrupt(tid);
+  if (seize(call.tid)) return await endSeized(call, exitCode);
   call.fail(EACCES);
+  return false;
+}
+
+/** The same for a caller that we have begun to trace. */
+export async function endSeized(call: SupervisedCall, exitCode: number): Promise<boolean> {
+  const { tid } = call;
+  const end = await failAndStop(call);
+  return end !== "stopped" ? end === "gone" : endStopped(tid, exitCode) || (letGo(tid), false);
+}
+
+/** Ends the tracing of a caller, whose call fails. */
+export async function releaseSeized(call: SupervisedCall): Promise<void> {
+  if (await failAndStop(call) === "stopped") letGo(call.tid);
+}
+
+/** `notOurs`: it has become another program meanwhile, through another of its threads, and is not traced any more. */
+async function failAndStop(call: SupervisedCall): Promise<"stopped" | "gone" | "notOurs"> {
+  const { tid } = call;
+  // Waits for the thread's return from the call, which the answer brings about.
+  const isOurs = interrupt(tid);
+  call.fail(EACCES);
+  if (!isOurs) return releaseIfDead(tid) ? "gone" : "notOurs";
   for (let look = 0;; look++) {
-    if (stopOf(tid) !== null) return endStopped(tid, exitCode) || (letGo(tid), false);
-    if (releaseIfDead(tid)) return true;
+    if (stopOf(tid) !== null) return "stopped";
+    if (releaseIfDead(tid)) return "gone";
     await pause(look);
   }
 }

@@ -68,6 +68,8 @@ export interface EscalationOrder {
   readonly passFds: boolean;
   /** What the caller has sent of its descriptors; otherwise they are taken from it. */
   readonly descriptors?: ReadonlyMap<number, number>;
+  /** The program is about to be started. */
+  onStarting?(callerPid: number): void;
   onStarted(pid: number): void;
 }
 
@@ -146,6 +148,7 @@ export class Escalations {
     const isMeant = (resource: number) => policy === undefined || resource !== RLIMIT_NPROC;
     const limits = limitsOf(tid).filter(({ resource }) => isMeant(resource))
       .map(({ resource, limit }) => ({ resource, ...limit }));
+    order.onStarting?.(status.tgid);
     // Everything above was asked of a number; if the call still waits, it was the caller's.
     if (!call.isWaiting) return { type: "abandoned" };
     const { backend, reactor, serverEnv } = this.#options;

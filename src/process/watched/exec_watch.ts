@@ -12,6 +12,7 @@ import type { PreparedLaunch } from "../../launch/launch_plan.ts";
 import type { ExecAnswerer } from "../posix/exec_answerer.ts";
 import type { SupervisedCall } from "../posix/supervised_calls.ts";
 import { endCaller, tellCaller, whenCallerGone } from "./caller.ts";
+import { HeldCaller } from "./held_caller.ts";
 import { type EscalationOptions, Escalations } from "./escalation.ts";
 import type { EscalationOutcome, ExecCall, ExecDecider, ExecVerdict } from "./exec_decision.ts";
 import { ExecExperience, type ExecRequest, readExecRequest, type WaitingExec } from "./exec_request.ts";
@@ -150,21 +151,23 @@ export class ExecWatch implements ExecAnswerer {
   ): Promise<void> {
     this.counters.escalated++;
     const tell = (outcome: EscalationOutcome): void => this.#options.decider.onEscalated?.(described, outcome);
+    const held = new HeldCaller(call, this.#options.reactor);
     const result = await this.#escalations.run(call, request, {
       policy: this.#policy,
       pathIsNamed: verdict.pathIsNamed === true,
       passFds: verdict.passFds === true,
+      onStarting: (pid) => held.hold(pid),
       onStarted: (pid) => tell({ type: "started", pid }),
     }).catch((error): { type: "refused"; reason: string } => ({
       type: "refused",
       reason: error instanceof Error ? error.message : String(error),
     }));
     tell(result);
-    if (result.type === "abandoned") return void call.fail(EACCES);
-    if (result.type === "exited") return void await endCaller(call, result.exitCode);
+    if (result.type === "abandoned") return await held.release();
+    if (result.type === "exited") return await held.end(result.exitCode);
     this.counters.refused++;
     await tellCaller(call, `Execution denied: cannot leave the sandbox: ${result.reason}`);
-    await endCaller(call, 1);
+    await held.end(1);
   }
 
   async #inTurn<Value>(work: () => Promise<Value>): Promise<Value> {

@@ -1,9 +1,10 @@
 /**
  * Passes signals that wait for a caller on to the program that runs in its place.
  *
- * A signal that the caller would handle, or that would stop it, waits as long as the caller's call does. Each is passed
- * on once. Only stops are ever taken back: SIGCONT removes them, and nearly always without waiting itself, since most
- * programs do not handle it. So a stop that no longer waits means SIGCONT.
+ * A signal waits as long as the caller's call does: of a caller that is held (`held_caller.ts`) every signal but SIGKILL,
+ * of others one that it would handle, or that would stop it. Each is passed on once. Not those that the caller ignores:
+ * if it had become the program, the program would ignore them too. Only stops are ever taken back: SIGCONT removes them,
+ * and does not always wait itself. So a stop that no longer waits means SIGCONT.
  */
 
 import { threadStatus } from "../../os/children/foreign_process.ts";
@@ -14,6 +15,7 @@ const LOOK_MS = 50;
 
 // Linux's numbers: callers are watched nowhere else.
 const SIGNALS = 64;
+const SIGCHLD = 17;
 const SIGCONT = 18;
 /** SIGSTOP, SIGTSTP, SIGTTIN and SIGTTOU. */
 const STOPS = maskOf(19, 20, 21, 22);
@@ -22,8 +24,10 @@ const STOPS = maskOf(19, 20, 21, 22);
 export function passSignalsOn(tid: number, program: Pick<SpawnedProcess, "signalGroup">): () => void {
   let seen = 0n;
   const timer = setInterval(() => {
-    const waiting = threadStatus(tid)?.pendingSignals;
-    if (waiting === undefined) return;
+    const status = threadStatus(tid);
+    if (status === null) return;
+    // Children of the caller are none of the program.
+    const waiting = status.pendingSignals & ~status.ignoredSignals & ~maskOf(SIGCHLD);
     for (const signal of signalsToPass(seen, waiting)) program.signalGroup(signal);
     seen = waiting;
   }, LOOK_MS);
