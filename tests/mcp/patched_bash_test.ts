@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { SIGNAL_CODES, signalHandling } from "../support/signal_handling.ts";
 import { ESCALATE, FORBIDDEN, isAlive, type SceneOptions, watchTest } from "../support/watched_scene.ts";
 
 const STOCK: SceneOptions = { patchedBash: { bash: "/bin/bash" } };
@@ -68,6 +69,21 @@ watchTest("wrapper: an escalated program ends with its wrapper, and with the she
     }
     await running.shell.terminate();
     assert.ok(!isAlive(pid), how);
+  }
+});
+
+watchTest("wrapper: an escalated program gets the signals of its wrapper, which waits for it", async (scene) => {
+  const { program, ready } = await signalHandling(scene, `${ASK} /bin/sh sh`);
+  for (const [name, code] of SIGNAL_CODES) {
+    const running = await scene.start(`${program} & read -r go; kill -${name} $!; wait $!; echo rc $?`, {
+      ...STOCK,
+      stdin: "open",
+      rules: { sh: ESCALATE },
+    });
+    await ready();
+    await running.shell.write(new TextEncoder().encode("go\n"));
+    const { stdout, stderr } = await running.outcome();
+    assert.equal(stdout, `${name}\nrc ${code}\n`, stderr);
   }
 });
 

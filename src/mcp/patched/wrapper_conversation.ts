@@ -17,8 +17,11 @@ export interface WrapperRequest {
 
 const STANDARD_DESCRIPTORS = [0, 1, 2];
 
-/** A wrapper sends two frames, the second when it is told to. */
+/** A wrapper sends two frames, the second when it is told to. What it sends of signals is read at once. */
 const MAX_UNREAD_FRAMES = 2;
+
+/** As the kernel numbers them. */
+const MAX_SIGNAL = 64;
 
 const SOL_SOCKET = 1;
 const SO_PEERCRED = 17;
@@ -34,6 +37,7 @@ export class WrapperConversation {
   readonly #taken: number[] = [];
   readonly #queue: Frame[] = [];
   #waiter: PromiseWithResolvers<Frame> | null = null;
+  #onSignal: ((signal: number) => void) | null = null;
   #standardError: number | null = null;
   #hasHungUp = false;
 
@@ -72,6 +76,12 @@ export class WrapperConversation {
     this.#standardError = sent.get(2) ?? null;
     // A program with one of them closed would take the next file that it opens for its input or output.
     return new Map(STANDARD_DESCRIPTORS.map((fd) => [fd, sent.get(fd) ?? this.#emptyDescriptor()]));
+  }
+
+  /** From now on everything that comes is a signal that the wrapper has got in the program's place. */
+  hearSignals(onSignal: (signal: number) => void): void {
+    this.#onSignal = onSignal;
+    for (const frame of this.#queue.splice(0)) this.#received(frame);
   }
 
   /** A few bytes into an empty socket: they fit, or nobody is there. */
@@ -122,18 +132,30 @@ export class WrapperConversation {
   #ready(): void {
     try {
       const state = this.#frames.readFrom(this.#socket);
-      const frame = this.#frames.next();
-      if (frame !== null) {
-        const waiter = this.#waiter;
-        this.#waiter = null;
-        if (waiter === null) this.#queue.push(frame);
-        else waiter.resolve(frame);
-      }
+      // Two signals may come at once.
+      for (let frame; (frame = this.#frames.next()) !== null;) this.#received(frame);
       if (state === "ended" || this.#queue.length > MAX_UNREAD_FRAMES) this.hangUp();
     } catch {
       this.hangUp();
     }
   }
+
+  #received(frame: Frame): void {
+    if (this.#onSignal !== null) {
+      frame.descriptors.forEach(closeDescriptor);
+      if (!isSignal(frame.message)) throw new FrameFormatError("a signal that is none");
+      return this.#onSignal(frame.message.signal);
+    }
+    const waiter = this.#waiter;
+    this.#waiter = null;
+    if (waiter === null) this.#queue.push(frame);
+    else waiter.resolve(frame);
+  }
+}
+
+function isSignal(message: unknown): message is { readonly signal: number } {
+  const { signal } = (message ?? {}) as Record<string, unknown>;
+  return Number.isInteger(signal) && (signal as number) > 0 && (signal as number) <= MAX_SIGNAL;
 }
 
 function peerOf(socket: number): number | null {

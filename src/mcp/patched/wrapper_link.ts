@@ -1,4 +1,7 @@
-/** The wrapper's side of its conversation with the server: one question, one answer, and descriptors if it is told to. */
+/**
+ * The wrapper's side of its conversation with the server: one question, one answer, and if it is told to, descriptors
+ * and the signals that reach it.
+ */
 
 import { closeDescriptor } from "../../os/descriptor.ts";
 import { allocate } from "../../os/libc.ts";
@@ -6,6 +9,7 @@ import { EPOLLIN } from "../../os/loop/epoll_event.ts";
 import { sharedReactor } from "../../os/loop/reactor.ts";
 import { openSocketPair, sendDescriptors } from "../../os/loop/socket_message.ts";
 import { encodeFrame, FrameAssembler } from "./wrapper_frames.ts";
+import { tellOwnSignals } from "./wrapper_signals.ts";
 
 export interface WrapperQuestion {
   readonly file: string;
@@ -51,6 +55,15 @@ export class WrapperLink {
     }
   }
 
+  /** The same for a server that may have hung up: then the next `receive` says so. */
+  tell(message: unknown): void {
+    try {
+      this.send(message);
+    } catch {
+      // Nobody is there to be told.
+    }
+  }
+
   async receive(): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const registration = sharedReactor().register(this.#socket, () => {
@@ -78,6 +91,8 @@ export async function askBeforeExec(link: WrapperLink, question: WrapperQuestion
   const action = memberOf(await link.receive(), "action");
   if (action === "Run") return { type: "run" };
   if (action === "Escalate") {
+    // Before the server can start the program: from then on the wrapper ends with the program.
+    tellOwnSignals((signal) => link.tell({ signal }));
     link.send({ fds: STANDARD_DESCRIPTORS }, STANDARD_DESCRIPTORS);
     const exitCode = memberOf(await link.receive(), "exit_code");
     if (typeof exitCode !== "number" || !Number.isInteger(exitCode)) {

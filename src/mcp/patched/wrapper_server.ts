@@ -16,7 +16,7 @@ import { allocate } from "../../os/libc.ts";
 import { EPOLLERR, EPOLLHUP, EPOLLIN } from "../../os/loop/epoll_event.ts";
 import type { Registration } from "../../os/loop/reactor.ts";
 import { receiveDescriptors } from "../../os/loop/socket_message.ts";
-import { type EscalationOptions, Escalations } from "../../process/watched/escalation.ts";
+import { type EscalationOptions, Escalations, type StartedProgram } from "../../process/watched/escalation.ts";
 import type { EscalationOutcome, ExecCall, ExecDecider } from "../../process/watched/exec_decision.ts";
 import type { ExecCounters } from "../../process/watched/exec_watch.ts";
 import { WrapperConversation, type WrapperRequest } from "./wrapper_conversation.ts";
@@ -118,6 +118,12 @@ export class WrapperServer {
   ): Promise<void> {
     const tell = (outcome: EscalationOutcome): void => this.#options.decider.onEscalated?.(call, outcome);
     const descriptors = await conversation.descriptors();
+    let program: StartedProgram | null = null;
+    const early = new Set<number>();
+    conversation.hearSignals((signal) => {
+      if (program === null) early.add(signal);
+      else program.signalGroup(signal);
+    });
     const tid = conversation.peerPid ?? 0;
     const encoder = new TextEncoder();
     const seen = await findFileSeenBy(tid, resolve(request.workdir, request.file));
@@ -136,7 +142,12 @@ export class WrapperServer {
         pathIsNamed,
         passFds: false,
         descriptors,
-        onStarted: (pid) => tell({ type: "started", pid }),
+        tellsSignals: true,
+        onStarted: (started) => {
+          program = started;
+          for (const signal of early) started.signalGroup(signal);
+          tell({ type: "started", pid: started.pid });
+        },
       },
     ).catch((error): { type: "refused"; reason: string } => ({
       type: "refused",

@@ -25,7 +25,7 @@ import type { Reactor } from "../../os/loop/reactor.ts";
 import type { Policy } from "../../launch/policy/policy.ts";
 import { RLIMIT_NPROC } from "../../launch/stub/launch_stub.ts";
 import type { SpawnedProcess } from "../backend.ts";
-import { startOutside } from "../posix/outside_start.ts";
+import { type OutsideOutcome, startOutside } from "../posix/outside_start.ts";
 import type { PosixBackend } from "../posix/posix_backend.ts";
 import type { SupervisedCall } from "../posix/supervised_calls.ts";
 import { exitCodeOf } from "../signals.ts";
@@ -70,8 +70,12 @@ export interface EscalationOrder {
   readonly descriptors?: ReadonlyMap<number, number>;
   /** The program is about to be started. */
   onStarting?(callerPid: number): void;
-  onStarted(pid: number): void;
+  /** The caller itself tells which signals it gets; otherwise they are looked for where they wait for it. */
+  readonly tellsSignals?: boolean;
+  onStarted(program: StartedProgram): void;
 }
+
+export type StartedProgram = Pick<SpawnedProcess, "pid" | "signalGroup">;
 
 export type EscalationResult =
   | { readonly type: "exited"; readonly exitCode: number }
@@ -163,15 +167,18 @@ export class Escalations {
     if (outcome.type === "failed") return refused(`${file}: ${describeErrno(outcome.errno)}`);
     // Held by the program now. Our copies would keep a pipe open for as long as it runs.
     taken.splice(0).forEach(closeDescriptor);
-    order.onStarted(outcome.process.pid);
-    return await this.#accompany(call, status.tgid, outcome);
+    order.onStarted(outcome.process);
+    return await this.#accompany(call, { order, callerPid: status.tgid, outcome });
   }
 
   /** Until the program has ended, by itself or because its caller is gone. */
   async #accompany(
     call: EscalationCaller,
-    callerPid: number,
-    { process, exited }: Extract<Awaited<ReturnType<typeof startOutside>>, { type: "started" }>,
+    { order, callerPid, outcome: { process, exited } }: {
+      order: EscalationOrder;
+      callerPid: number;
+      outcome: Extract<OutsideOutcome, { type: "started" }>;
+    },
   ): Promise<EscalationResult> {
     this.#started.add(process);
     if (this.#started.size > this.#forgetAbove) this.#forgetGone();
@@ -180,9 +187,9 @@ export class Escalations {
       isAbandoned = true;
       void this.#options.backend.endTrees([process], { graceMs: END_GRACE_MS });
     });
-    const stopSignals = passSignalsOn(call.tid, process);
+    const stopSignals = order.tellsSignals === true ? null : passSignalsOn(call.tid, process);
     const status = await exited;
-    stopSignals();
+    stopSignals?.();
     stopWatch();
     process.dispose();
     return isAbandoned ? { type: "abandoned" } : { type: "exited", exitCode: exitCodeOf(status) & 0xff };

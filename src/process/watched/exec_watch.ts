@@ -157,7 +157,7 @@ export class ExecWatch implements ExecAnswerer {
       pathIsNamed: verdict.pathIsNamed === true,
       passFds: verdict.passFds === true,
       onStarting: (pid) => held.hold(pid),
-      onStarted: (pid) => tell({ type: "started", pid }),
+      onStarted: ({ pid }) => tell({ type: "started", pid }),
     }).catch((error): { type: "refused"; reason: string } => ({
       type: "refused",
       reason: error instanceof Error ? error.message : String(error),
