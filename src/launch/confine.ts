@@ -2,19 +2,20 @@
  * Turns a command and a policy into a launch plan, with the backend chosen for the policy.
  *
  * The one place that knows all backends. It also checks, before anything starts, for failures that would otherwise show
- * only inside: a directory or program that the sandbox hides.
+ * only inside: a directory or program that the sandbox hides, or a directory that cannot be entered.
  */
 
 import { DomainError, internalError } from "../errors.ts";
 import { type BubblewrapTool, planBubblewrap } from "./backends/bubblewrap.ts";
-import { followPath, type HostTree } from "./policy/host_tree.ts";
+import { type FollowedPath, followPath, type HostTree } from "./policy/host_tree.ts";
 import type { KernelMounts } from "./kernel_mounts.ts";
 import { type LandlockRuleset, planStub } from "./backends/landlock.ts";
 import type { ConfinedCommand, LaunchPlan, PreparedLaunch } from "./launch_plan.ts";
 import { holdPlaceholders, type LeftoverList, type PlaceholderFiles } from "./policy/placeholders.ts";
 import { accessTo, type Policy } from "./policy/policy.ts";
+import { describeErrno, EACCES, ELOOP, ENOENT, ENOTDIR } from "../os/errno.ts";
 import type { Architecture } from "./stub/syscalls.ts";
-import { isWithin } from "../text_path.ts";
+import { isWithin, joinPath } from "../text_path.ts";
 
 /** How a policy is enforced. */
 export type Enforcement =
@@ -91,37 +92,53 @@ export interface WantedCommand extends Omit<ConfinedCommand, "program"> {
   readonly candidates: readonly string[];
 }
 
-const NO_SUCH_FILE = "No such file or directory (os error 2)";
-
 /** Always visible inside, whatever the policy. */
 const ALWAYS_VISIBLE = ["/dev", "/proc"];
 
-/** The command as it can run under a policy. Throws when its program or directory is not visible there. */
+/** The command as it can run under a policy. Throws when its program or directory cannot be used there. */
 export function visibleCommand(wanted: WantedCommand, policy: Policy, tree: HostTree): ConfinedCommand {
   const { candidates, ...command } = wanted;
-  const isVisible = (path: string): boolean => {
-    if (policy.files === "unrestricted") return true;
-    const found = followPath(tree, path);
-    if (found.type !== "found") return false;
-    const access = accessTo(policy.files, found.path);
-    return access === "read" || access === "write" || ALWAYS_VISIBLE.some((place) => isWithin(found.path, place));
+  const { files } = policy;
+  /** Of a path without links. */
+  const isShown = (path: string): boolean => {
+    if (files === "unrestricted") return true;
+    const access = accessTo(files, path);
+    return access === "read" || access === "write" || ALWAYS_VISIBLE.some((place) => isWithin(path, place));
   };
+  const isVisible = (path: string): boolean => {
+    if (files === "unrestricted") return true;
+    const found = followPath(tree, path);
+    return found.type === "found" && isShown(found.path);
+  };
+  const { cwd } = command;
+  const place = followPath(tree, cwd);
   // Clients compare the same texts as without a sandbox: for the command there is no such directory or program.
-  if (followPath(tree, command.cwd).type === "missing") {
-    throw notFound(`there is no working directory ${command.cwd}`);
-  }
-  if (!isVisible(command.cwd)) {
+  if (place.type === "missing") throw refusal(ENOENT, `there is no working directory ${cwd}`);
+  if (!isShown(place.type === "found" ? place.path : place.obstacle)) {
     throw internalError(
-      `Cannot start process: the sandbox hides its working directory ${command.cwd}: ${NO_SUCH_FILE}`,
+      `Cannot start process: the sandbox hides its working directory ${cwd}: ${describeErrno(ENOENT)}`,
     );
   }
+  const errno = whyNotEntered(place, tree);
+  if (errno !== null) throw refusal(errno, `the working directory ${cwd} cannot be entered`);
   const program = candidates.find(isVisible);
   if (program === undefined) {
-    throw notFound(`there is no program ${JSON.stringify(wanted.argv[0])} in the sandbox`);
+    throw refusal(ENOENT, `there is no program ${JSON.stringify(wanted.argv[0])} in the sandbox`);
   }
   return { ...command, program };
 }
 
-function notFound(detail: string): DomainError {
-  return new DomainError("internal", NO_SUCH_FILE, { detail });
+/** What the system says to whoever tries to make this the working directory; null when nothing. */
+function whyNotEntered(place: Exclude<FollowedPath, { readonly type: "missing" }>, tree: HostTree): number | null {
+  const entry = place.type === "found" ? place.entry : tree.look(place.obstacle);
+  if (typeof entry === "string") return EACCES;
+  if (entry.type === "symlink") return ELOOP;
+  if (entry.type !== "directory") return ENOTDIR;
+  // To look at anything in a directory, even at itself, takes the permission that entering it takes.
+  const isOpen = place.type === "found" && tree.look(joinPath(place.path, ".")) !== "blocked";
+  return isOpen ? null : EACCES;
+}
+
+function refusal(errno: number, detail: string): DomainError {
+  return new DomainError("internal", describeErrno(errno), { detail });
 }

@@ -129,6 +129,48 @@ Deno.test("visibleCommand() answers alike for a missing directory and a missing 
   }
 });
 
+Deno.test("visibleCommand() refuses a directory that cannot be entered as the system does, unless it is hidden", () => {
+  const host = new FakeTree({
+    "/ws/file": { file: "" },
+    "/ws/link": { link: "file" },
+    "/ws/loop": { link: "loop" },
+    "/ws/closed": "closed",
+    "/other/file": { file: "" },
+  });
+  const onlyWs: Policy = {
+    files: resolveFiles({ entries: [{ path: "/ws", access: "read" }], globs: [], globScanMaxDepth: null }, [], host),
+    network: "restricted",
+  };
+  const NOT_A_DIRECTORY = "Not a directory (os error 20)";
+  const CLOSED = "Permission denied (os error 13)";
+  const cases: [cwd: string, message: string][] = [
+    ["/ws/file", NOT_A_DIRECTORY],
+    ["/ws/file/x", NOT_A_DIRECTORY],
+    ["/ws/file/x/y", NOT_A_DIRECTORY],
+    ["/ws/link", NOT_A_DIRECTORY],
+    ["/ws/link/x", NOT_A_DIRECTORY],
+    ["/ws/closed", CLOSED],
+    ["/ws/closed/x", CLOSED],
+    ["/ws/loop", "Too many levels of symbolic links (os error 40)"],
+  ];
+  for (const wanted of [onlyWs, FREE]) {
+    for (const [cwd, message] of cases) {
+      assert.throws(() => visibleCommand({ ...COMMAND, cwd, candidates: ["/ws"] }, wanted, host), (error) => {
+        assert.ok(error instanceof DomainError);
+        assert.deepEqual([error.kind, error.message], ["internal", message], cwd);
+        assert.equal(error.detail, `the working directory ${cwd} cannot be entered`);
+        return true;
+      });
+    }
+  }
+  for (const cwd of ["/other/file", "/other/file/x"]) {
+    assert.throws(
+      () => visibleCommand({ ...COMMAND, cwd, candidates: ["/ws"] }, onlyWs, host),
+      /hides its working directory/,
+    );
+  }
+});
+
 Deno.test("helperEnv() lets a helper see where programs and temporary files are, and nothing else", () => {
   const env = { PATH: "/bin", TMPDIR: "/t", TEMP: "", HOME: "/root", SECRET: "x", LD_PRELOAD: "/evil.so" };
   assert.deepEqual(helperEnv(env), { PATH: "/bin", TMPDIR: "/t", TEMP: "" });

@@ -74,13 +74,16 @@ sandboxTest("the end of a confined process's output is told while the backend cl
   assert.deepEqual(namesIn(`${host.root}/ws`), ["esc", "escd", "in.txt", "sub"]);
 });
 
-sandboxTest("a program that does not exist is reported as without a sandbox", async (host) => {
-  for (const argv of [["/nowhere/program"], ["no-such-program"]]) {
-    const request = host.confined(command(argv), host.sandbox("read /"));
-    await assert.rejects(RecordedChild.start(host.backend, request), {
-      kind: "internal",
-      message: "No such file or directory (os error 2)",
-    });
+sandboxTest("a missing program, and a directory that is a file, are reported as without a sandbox", async (host) => {
+  const cases = [
+    [command(["/nowhere/program"]), "No such file or directory (os error 2)"],
+    [command(["no-such-program"]), "No such file or directory (os error 2)"],
+    [command(["true"], { cwd: `${host.root}/ws/in.txt` }), "Not a directory (os error 20)"],
+    [command(["true"], { cwd: `${host.root}/ws/in.txt/x` }), "Not a directory (os error 20)"],
+  ] as const;
+  for (const [request, message] of cases) {
+    const confined = host.confined(request, host.sandbox("read /"));
+    await assert.rejects(RecordedChild.start(host.backend, confined), { kind: "internal", message });
   }
 });
 
