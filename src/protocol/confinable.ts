@@ -3,21 +3,36 @@
  * unconfined.
  *
  * `sandboxPolicy` beside a request's own members is the older place of `sandbox.sandboxPolicy`, and means the same.
- * Other names for such an object in related protocols are refused by name. Null asks for nothing. Any other unknown
- * member is ignored, since newer clients exist. The object itself is read in `sandbox.ts`.
+ * Other names for such an object in related protocols, and other spellings, are refused by name. Null asks for nothing.
+ * Any other unknown member is ignored, since newer clients exist. The object itself is read in `sandbox.ts`.
  */
 
 import * as z from "zod/mini";
 import { addIssue, type Payload, preprocess } from "./convert.ts";
 import { noted } from "./wire_notes.ts";
 
-/** Names of a policy or profile elsewhere in the family. No request of ours has them at its top. */
-const OTHER_WORDS = ["sandbox_policy", "sandboxProfile", "permissionProfile", "permission_profile", "permissions"];
+/**
+ * What this family of programs calls a sandbox, a policy or a profile. `policy` alone is not among them: it may be about
+ * anything, and newer clients may send it.
+ */
+const NAMES = [
+  "sandbox",
+  "sandboxPolicy",
+  "sandboxProfile",
+  "sandboxMode",
+  "sandboxContext",
+  "permissionProfile",
+  "permissions",
+];
 
-/** Those that do not belong into a `sandbox` object either. */
-export const WORDS_BESIDE_PERMISSIONS = OTHER_WORDS.filter((word) => word !== "permissions");
+/** One of them in camelCase, snake_case or any other capitals and separators. */
+const ANY_SPELLING = new RegExp(`^[_-]*(?:${NAMES.map((name) => [...name].join("[_-]*")).join("|")})[_-]*$`, "i");
 
-const REFUSED_WITH_SANDBOX = ["sandbox", "sandboxPolicy", ...OTHER_WORDS];
+/** What a request that can be confined has at its top. */
+const OF_REQUESTS = ["sandbox", "sandboxPolicy"];
+
+/** What a `sandbox` object has. */
+export const OF_SANDBOXES = ["permissions", "sandboxPolicy"];
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -46,11 +61,11 @@ export function confinable<S extends z.ZodMiniType>(
   return noted(
     preprocess((params, payload) => {
       if (!isObject(params)) return params;
-      if (refuse(params, OTHER_WORDS, payload, "a request is confined by `sandbox`")) return z.NEVER;
+      if (refuseNames(params, OF_REQUESTS, payload, "a request is confined by `sandbox`")) return z.NEVER;
       const { sandbox, sandboxPolicy, cwd } = params;
       if (isAbsent(sandboxPolicy)) return params;
       if (!isConfinable(params)) {
-        refuse(params, ["sandboxPolicy"], payload, "this request cannot be confined");
+        refuseNames(params, ["sandbox"], payload, "this request cannot be confined");
         return z.NEVER;
       }
       if (!isAbsent(sandbox)) {
@@ -67,18 +82,17 @@ export function confinable<S extends z.ZodMiniType>(
 export function unconfinable<S extends z.ZodMiniType>(schema: S, why: string): Schema<S> {
   return noted(
     preprocess((params, payload) => {
-      return isObject(params) && refuse(params, REFUSED_WITH_SANDBOX, payload, why) ? z.NEVER : params;
+      return isObject(params) && refuseNames(params, [], payload, why) ? z.NEVER : params;
     }, schema),
     { constraints: ["notConfinable"] },
   );
 }
 
-/** Adds an issue for the first of these words that is given; whether there was one. */
-export function refuse(members: Members, words: readonly string[], payload: Payload, why: string): boolean {
-  for (const word of words) {
-    // An inherited member is never one of these words.
-    if (isAbsent(members[word])) continue;
-    addIssue(payload, { code: "custom", path: [word], message: `\`${word}\` is not accepted here: ${why}` });
+/** Adds an issue for the first member that asks for confinement by a name that is not accepted; whether there was one. */
+export function refuseNames(members: Members, accepted: readonly string[], payload: Payload, why: string): boolean {
+  for (const name of Object.keys(members)) {
+    if (!ANY_SPELLING.test(name) || accepted.includes(name) || isAbsent(members[name])) continue;
+    addIssue(payload, { code: "custom", path: [name], message: `\`${name}\` is not accepted here: ${why}` });
     return true;
   }
   return false;

@@ -13,7 +13,7 @@
 import * as z from "zod/mini";
 import { DomainError } from "../errors.ts";
 import { type ParsedPath, parsePath } from "../path_uri.ts";
-import { refuse, WORDS_BESIDE_PERMISSIONS } from "./confinable.ts";
+import { OF_SANDBOXES, refuseNames } from "./confinable.ts";
 import { addIssue, convert, type Payload, preprocess } from "./convert.ts";
 import { decode } from "./decode_params.ts";
 import { AbsolutePath, oneOf, unknownVariant } from "./primitives.ts";
@@ -318,9 +318,7 @@ export const SANDBOX_MEMBERS: readonly string[] = Object.keys(MEMBERS);
 /** A sandbox object. Which members may be null is the reference's choice, member by member. */
 export const SandboxParam = noted(
   convert(z.looseObject(MEMBERS), (wire, payload): Sandbox => {
-    if (refuse(wire, WORDS_BESIDE_PERMISSIONS, payload, "a sandbox has `permissions` or `sandboxPolicy`")) {
-      return z.NEVER;
-    }
+    if (refuseNames(wire, OF_SANDBOXES, payload, "a sandbox has `permissions` or `sandboxPolicy`")) return z.NEVER;
     const missing = (field: string) =>
       addIssue(payload, { code: "invalid_type", expected: "object", path: [field], input: undefined });
     const stated = wire.policyContext ?? wire;

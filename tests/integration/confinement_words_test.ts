@@ -87,7 +87,10 @@ sandboxTest(
 sandboxTest("words that are not understood are refused by name, and nothing happens", async (client, scratch) => {
   const path = `${scratch}/f`;
   const policy = { type: "readOnly" };
-  const words = ["sandbox_policy", "sandboxProfile", "permissionProfile", "permission_profile", "permissions"];
+  const words = [
+    ...["sandbox_policy", "sandboxProfile", "sandbox_profile", "sandboxMode", "sandboxContext", "Sandbox"],
+    ...["permissionProfile", "permission_profile", "permissions"],
+  ];
   for (const word of words) {
     const written = await refusal(client.call("fs/writeFile", { path, dataBase64: "eA==", [word]: policy } as Json));
     assert.equal(written.code, -32602);

@@ -1,11 +1,18 @@
 import assert from "node:assert/strict";
 import { DomainError } from "../../src/errors.ts";
 import { METHODS } from "../../src/protocol/methods.ts";
+import { specDocument } from "../../src/protocol/spec.ts";
 import { decodeParams, type ParamsSchema } from "../../src/protocol/decode_params.ts";
 
 type Members = Record<string, unknown>;
 
-const WORDS = ["sandbox_policy", "sandboxProfile", "permissionProfile", "permission_profile", "permissions"];
+const WORDS = [
+  ...["sandbox_policy", "SandboxPolicy", "sandboxpolicy", "sandbox-policy", "SANDBOX_POLICY"],
+  ...["Sandbox", "SANDBOX", "sand_box", "_sandbox"],
+  ...["sandboxProfile", "sandbox_profile", "SandboxProfile"],
+  ...["sandboxMode", "sandbox_mode", "sandboxContext", "sandbox_context"],
+  ...["permissionProfile", "permission_profile", "PermissionProfile", "permissions", "Permissions"],
+];
 const READ_ONLY = { type: "readOnly" };
 const START = { processId: "p", argv: ["true"], cwd: "/ws", env: {}, tty: false };
 
@@ -107,7 +114,8 @@ for (const [method, params] of Object.entries(CONFINABLE)) {
   Deno.test(`${method} ignores what asks for nothing, and members it does not know`, () => {
     const nothing = Object.fromEntries([...WORDS, "sandboxPolicy"].map((word) => [word, null]));
     const plain = decode(method, params);
-    assert.deepEqual(decode(method, { ...params, ...nothing, somethingNewer: { sandboxPolicy: READ_ONLY } }), plain);
+    const newer = { policy: READ_ONLY, sandboxing: READ_ONLY, somethingNewer: { sandboxPolicy: READ_ONLY } };
+    assert.deepEqual(decode(method, { ...params, ...nothing, ...newer }), plain);
     assert.ok(plain.sandbox === undefined || plain.sandbox === null);
   });
 }
@@ -120,6 +128,18 @@ for (const [method, params] of Object.entries(UNCONFINABLE)) {
     }
   });
 }
+
+Deno.test("no member that a method takes is among the refused words, whatever its spelling", async () => {
+  const plain = (word: string) => word.replaceAll(/[_-]/g, "").toLowerCase();
+  const refused = new Set(WORDS.map(plain));
+  const taken = new Set<string>();
+  JSON.stringify(await specDocument(), (key, value) => {
+    const names = key === "properties" ? Object.keys(value) : [];
+    for (const name of names) if (refused.has(plain(name))) taken.add(name);
+    return value;
+  });
+  assert.deepEqual([...taken].sort(), ["permissions", "sandbox", "sandboxPolicy"]);
+});
 
 Deno.test("a policy for files applies at the cwd beside it, if there is one", () => {
   const { sandbox } = decode("fs/readFile", { path: "/f", sandboxPolicy: READ_ONLY, cwd: "file:///ws" });

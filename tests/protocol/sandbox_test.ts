@@ -306,7 +306,10 @@ Deno.test("SandboxParam refuses what it does not understand, and says what", () 
     ],
     [{ sandboxPolicy: { type: "read-only", networkAccess: "no" } }, /expected boolean/],
     [{ sandboxPolicy: { type: "read-only" }, fileSystemSandboxPolicy: {} }, /unknown field `fileSystemSandboxPolicy`/],
-    ...["sandbox_policy", "sandboxProfile", "permissionProfile", "permission_profile"].flatMap((
+    ...[
+      ...["sandbox_policy", "SandboxPolicy", "sandboxProfile", "sandbox_profile", "sandboxMode", "sandbox_context"],
+      ...["permissionProfile", "permission_profile", "Permissions", "sandbox"],
+    ].flatMap((
       word,
     ): [Json, RegExp][] => [
       [object({ type: "disabled" }, { [word]: { type: "read-only" } }), new RegExp(`^\`${word}\` is not accepted`)],

@@ -29,15 +29,16 @@ export const CONSTRAINTS = {
   oneConfinement: {
     rule:
       "A request is confined by `sandbox`, or by `sandboxPolicy` beside its own members, not by both; and a sandbox " +
-      "by `permissions` or by `sandboxPolicy`. Other words for the same (`sandbox_policy`, `sandboxProfile`, " +
-      "`permissionProfile`, `permission_profile`, `permissions` beside the request's members) are refused unless null, " +
-      "so that nothing runs with less confinement than was meant.",
-    refusal: "^(`\\w+` is not accepted here: |give either `\\w+` or `sandboxPolicy`, not both$)",
+      "by `permissions` or by `sandboxPolicy`. Other words for the same (`sandboxProfile`, `sandboxMode`, " +
+      "`sandboxContext`, `permissionProfile`, and `permissions` beside the request's members) are refused unless null, " +
+      "and so is any of these words in snake_case or with other capitals, so that nothing runs with less confinement " +
+      "than was meant.",
+    refusal: "^(`[\\w-]+` is not accepted here: |give either `\\w+` or `sandboxPolicy`, not both$)",
   },
   notConfinable: {
     rule: "The request cannot be confined by itself: `sandbox`, `sandboxPolicy` and other words for it are refused " +
       "unless null.",
-    refusal: "^`\\w+` is not accepted here: ",
+    refusal: "^`[\\w-]+` is not accepted here: ",
   },
   policyMembers: {
     rule: "Beside `sandboxPolicy` and inside it only the listed members are accepted.",
