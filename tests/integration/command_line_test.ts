@@ -53,7 +53,8 @@ Deno.test("a socket path that cannot be had is named, with what is wrong", () =>
     const live = Deno.listen({ transport: "unix", path: `${directory}/live` });
     const reasons: Record<string, string> = {
       [`${directory}/none/x.sock`]: `there is no directory ${directory}/none`,
-      [`${directory}/file/x.sock`]: `there is no directory ${directory}/file`,
+      [`${directory}/file/x.sock`]: `${directory}/file is not a directory`,
+      [`${directory}/file/none/x.sock`]: `${directory}/file is not a directory`,
       [directory]: "there is a directory of that name, which is left alone",
       [`${directory}/file`]: "there is a file of that name, which is left alone",
       [`${directory}/live`]: "another program listens there",

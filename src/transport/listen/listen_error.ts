@@ -3,6 +3,7 @@
  * wrong.
  */
 
+import { parentPath } from "../../text_path.ts";
 import type { ListenerAddress } from "./listen_bind.ts";
 
 export class ListenError extends Error {
@@ -40,9 +41,21 @@ function whyPortFailed(error: unknown): string | null {
 
 function whySocketFailed(path: string, error: unknown): string | null {
   if (error instanceof Deno.errors.AddrInUse) return whatIsThere(path);
+  const parent = parentPath(path);
+  if (error instanceof Deno.errors.PermissionDenied) return `cannot make a socket in ${parent}: ${error.message}`;
   if (!(error instanceof Deno.errors.NotFound) && !(error instanceof Deno.errors.NotADirectory)) return null;
-  const parent = path.slice(0, path.lastIndexOf("/")) || "/";
-  return isDirectory(parent) ? null : `there is no directory ${parent}`;
+  // A filesystem of the kernel's own, such as /proc, says the same of a directory that is there.
+  return whyNoDirectory(parent) ?? `no socket can be made in ${parent}`;
+}
+
+/** Null when it is one, as far as can be seen. */
+function whyNoDirectory(path: string): string | null {
+  try {
+    return Deno.statSync(path).isDirectory ? null : `${path} is not a directory`;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotADirectory) return whyNoDirectory(parentPath(path));
+    return error instanceof Deno.errors.NotFound ? `there is no directory ${path}` : null;
+  }
 }
 
 /** Only a socket that nobody listens on is replaced. */
@@ -55,13 +68,5 @@ function whatIsThere(path: string): string | null {
     } of that name, which is left alone`;
   } catch {
     return null; // Gone meanwhile, or not to be looked at: what the system said has to do.
-  }
-}
-
-function isDirectory(path: string): boolean {
-  try {
-    return Deno.statSync(path).isDirectory;
-  } catch {
-    return false;
   }
 }
