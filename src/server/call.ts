@@ -6,6 +6,7 @@
  */
 
 import { DomainError } from "../errors.ts";
+import { MAX_HANDLES } from "../fs/limits.ts";
 import { errorFields, type LogFields, type Logger } from "../log.ts";
 import type { AnswerBudget } from "../rpc/answer_budget.ts";
 import type { RequestId } from "../rpc/envelope.ts";
@@ -19,6 +20,8 @@ export interface CallSurroundings<Resources> {
   readonly outlet: Outlet;
   readonly signal: AbortSignal;
   readonly answers: AnswerBudget;
+  /** Which files the connection's handles are, as far as the log follows requests: only `fs/open` names them. */
+  readonly handlePaths: Map<string, string>;
   owned<Thing extends Owned>(key: symbol, create: () => Thing): Thing;
   /** Resolves when nothing of the session is left. */
   endSession(): Promise<void>;
@@ -43,7 +46,7 @@ export class Call<Resources> implements CallContext<Resources> {
   readonly #isFollowed: boolean;
   readonly #arrivedAtMs: number;
   #labels: LogFields | null = null;
-  #paths: LogFields | null = null;
+  #files: FileNames | null = null;
   #afterReply: (() => void) | null = null;
   /** Bytes taken for its answer. */
   #promisedBytes = 0;
@@ -59,7 +62,7 @@ export class Call<Resources> implements CallContext<Resources> {
     this.#arrivedAtMs = this.#isFollowed ? performance.now() : 0;
     if (this.#isFollowed) {
       this.#labels = processOf(request.params);
-      this.#paths = pathsOf(request);
+      this.#files = filesOf(request);
     }
   }
 
@@ -135,7 +138,11 @@ export class Call<Resources> implements CallContext<Resources> {
   /** Its answer, a success, has been queued. */
   answered(): void {
     this.#afterReply?.();
-    if (this.#isFollowed) this.log.debug("request answered", { method: this.method, tookMs: this.#tookMs });
+    if (!this.#isFollowed) return;
+    this.log.debug("request answered", { method: this.method, tookMs: this.#tookMs });
+    const { handle, path } = this.#files ?? {};
+    if (this.method === "fs/open" && handle !== undefined && path !== undefined) this.#rememberHandle(handle, path);
+    this.#forgetHandle();
   }
 
   /** Its answer is this error. */
@@ -146,8 +153,29 @@ export class Call<Resources> implements CallContext<Resources> {
       const refusal = error as DomainError;
       const reason = refusalText(method, refusal);
       const { detail } = refusal;
-      this.log.debug("request refused", { method, ...this.#paths, reason, detail, tookMs: this.#tookMs });
+      this.log.debug("request refused", { method, ...this.#named(), reason, detail, tookMs: this.#tookMs });
+      this.#forgetHandle();
     }
+  }
+
+  /** What it is about, with the path of a handle that was opened before. */
+  #named(): FileNames | null {
+    const handle = this.#files?.handle;
+    const path = handle === undefined ? undefined : this.#surroundings?.handlePaths.get(handle);
+    return path === undefined ? this.#files : { path, ...this.#files };
+  }
+
+  #rememberHandle(handle: string, path: string): void {
+    const { handlePaths } = this.#inSession;
+    handlePaths.set(handle, path);
+    // One that was closed while it was being opened stays here.
+    if (handlePaths.size > MAX_HANDLES) handlePaths.delete(handlePaths.keys().next().value!);
+  }
+
+  /** A handle is closed even where closing fails. */
+  #forgetHandle(): void {
+    const handle = this.#files?.handle;
+    if (this.method === "fs/close" && handle !== undefined) this.#surroundings?.handlePaths.delete(handle);
   }
 
   get #tookMs(): number {
@@ -167,15 +195,29 @@ function processOf(params: unknown): LogFields | null {
   return typeof uid === "string" ? { uid } : null;
 }
 
-/** Which files a request is about, as the client named them. */
-function pathsOf({ method, params }: CallRequest): LogFields | null {
-  if (!method.startsWith("fs/")) return null;
-  const { path, sourcePath, destinationPath } = (params ?? {}) as Record<string, unknown>;
-  return { path: textOrNothing(path), from: textOrNothing(sourcePath), to: textOrNothing(destinationPath) };
+interface FileNames {
+  readonly path?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly handle?: string;
 }
 
-function textOrNothing(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
+const NAMING_MEMBERS = [
+  ["path", "path"],
+  ["sourcePath", "from"],
+  ["destinationPath", "to"],
+  ["handleId", "handle"],
+] as const;
+
+/** Which files a request is about, as the client named them. Null: it is not about files. */
+function filesOf({ method, params }: CallRequest): FileNames | null {
+  if (!method.startsWith("fs/")) return null;
+  const names: Record<string, string> = {};
+  for (const [member, field] of NAMING_MEMBERS) {
+    const value = ((params ?? {}) as Record<string, unknown>)[member];
+    if (typeof value === "string") names[field] = value;
+  }
+  return names;
 }
 
 const SESSION_ID = /\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi;

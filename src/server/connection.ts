@@ -349,6 +349,7 @@ export class Connection<Resources extends SessionResources> implements SessionHo
       outlet,
       signal: this.#abandon.signal,
       answers: this.#answers,
+      handlePaths: new Map(),
       owned: (key, create) => this.#ownedThing(key, create),
       endSession: () => sessions.end(session),
       endConnection: () => this.#endAfterAnswers(),

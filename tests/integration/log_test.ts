@@ -110,6 +110,35 @@ Deno.test("refusals of file requests name their paths, as the client has written
   assert.ok(!text.includes("\u202e"), text);
 });
 
+Deno.test("refusals of requests with a handle name it, and its path while it is open", async () => {
+  const path = "file:///proc/self/status";
+  const { text, lines } = await logOf("debug", async (server) => {
+    await using client = await server.connect();
+    const read = (handleId: string, len = 0) => client.call("fs/readBlock", { handleId, offset: 0, len });
+    await assert.rejects(read("a", 1));
+    await client.call("fs/open", { handleId: "a", path });
+    await assert.rejects(client.call("fs/open", { handleId: "b", path: "/no/such/file" }));
+    await assert.rejects(read("a"));
+    await assert.rejects(read("a", -1));
+    await assert.rejects(client.call("fs/writeBlock", { handleId: "a", offset: 0, chunk: "eA==" }));
+    await assert.rejects(read("b", 1));
+    await client.call("fs/close", { handleId: "a" });
+    await assert.rejects(read("a", 1));
+    await assert.rejects(client.call("fs/close", { handleId: "x".repeat(33) }));
+  });
+  const refused = find(lines, { message: "request refused" }).map(({ method, handle, path }) => [method, handle, path]);
+  assert.deepEqual(refused, [
+    ["fs/readBlock", "a", undefined],
+    ["fs/open", "b", "/no/such/file"],
+    ["fs/readBlock", "a", path],
+    ["fs/readBlock", "a", path],
+    ["fs/writeBlock", "a", path],
+    ["fs/readBlock", "b", undefined],
+    ["fs/readBlock", "a", undefined],
+    ["fs/close", "x".repeat(33), undefined],
+  ], text);
+});
+
 Deno.test("an invalid trace context is ignored, and one that is not an object is malformed", async () => {
   const { text, lines } = await logOf("debug", async (server) => {
     using socket = await RawWebSocket.connect(server.url);
