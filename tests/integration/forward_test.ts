@@ -26,6 +26,8 @@ Deno.test("clients reach a server behind a forwarder, each by a connection of it
       await child.connected();
       const clients = await Promise.all([1, 2].map(() => connectThrough(rendezvous, "noise")));
       await server.logged("connected connection=2");
+      child.kill("SIGHUP");
+      await child.logged("there is nothing to read again");
       const content = new Uint8Array(5_000_000).map((_, index) => index * 7).toBase64();
       for (const [index, client] of clients.entries()) {
         const path = `${directory}/file-${index}`;

@@ -91,6 +91,33 @@ Deno.test("SIGHUP reads the token again; open connections live on, and a broken 
   assert.deepEqual(guessable.map(({ level, bytes }) => [level, bytes]), [["warn", 5]]);
 });
 
+Deno.test("a server that was given no files goes on when it gets SIGHUP, and says that there is nothing to read", async () => {
+  const server = await TestServer.start({ args: ["--log", "json"] });
+  await using client = await server.connect();
+  for (let times = 1; times <= 2; times++) {
+    server.kill("SIGHUP");
+    await server.logged("there is nothing to read again", times);
+    assert.deepEqual(await client.call("environment/status", null), { status: "ready" });
+  }
+  const lines = await logLines(server);
+  assert.equal(lines.find(({ message }) => message.startsWith("SIGHUP"))?.level, "info");
+});
+
+Deno.test("a server on standard input and output ends with SIGHUP, as any program", async () => {
+  const { program, args } = serverCommand();
+  const child = new Deno.Command(program, {
+    args: [...args, "--listen", "stdio", "--log-level", "debug"],
+    stdin: "piped",
+    stdout: "null",
+    stderr: "piped",
+  }).spawn();
+  const log = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  for (let text = ""; !text.includes("listening");) text += (await log.read()).value ?? assert.fail(text);
+  child.kill("SIGHUP");
+  const [{ signal }] = await Promise.all([child.status, log.cancel(), child.stdin.abort().catch(() => {})]);
+  assert.equal(signal, "SIGHUP");
+});
+
 Deno.test("a token below 16 bytes is warned of when the server starts, a longer one is not", async () => {
   for (const [token, isWarnedOf] of [["fifteen-bytes-x", true], ["sixteen-bytes-xy", false]] as const) {
     await using file = await tokenFile(token);
@@ -100,16 +127,34 @@ Deno.test("a token below 16 bytes is warned of when the server starts, a longer 
   }
 });
 
+const SCRIPT_MISSING = !areInstalled(["script"], "the terminal that goes away");
+
 Deno.test("a server whose terminal is gone ends, though it would read its token again for a SIGHUP", {
-  ignore: !areInstalled(["script"], "the terminal that goes away"),
+  ignore: SCRIPT_MISSING,
 }, async () => {
   await using file = await tokenFile(TOKEN);
+  await endsWithItsTerminal(withToken(file.path), "");
+});
+
+Deno.test("a server whose terminal is gone ends, even if only its log was shown there", {
+  ignore: SCRIPT_MISSING,
+}, async () => {
+  await using file = await tokenFile(TOKEN);
+  for (const flags of [[], withToken(file.path)]) await endsWithItsTerminal(flags, "< /dev/null");
+});
+
+async function endsWithItsTerminal(flags: readonly string[], redirection: string): Promise<void> {
   const { program, args } = serverCommand();
-  const words = [program, ...args, "--listen", "ws://127.0.0.1:0", ...withToken(file.path)];
+  const words = [program, ...args, "--listen", "ws://127.0.0.1:0", ...flags];
   const command = words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
   const directory = await Deno.makeTempDir();
   const terminal = new Deno.Command("script", {
-    args: ["--quiet", "--command", `echo $$ > ${directory}/pid; exec ${command} > ${directory}/url`, "/dev/null"],
+    args: [
+      "--quiet",
+      "--command",
+      `echo $$ > ${directory}/pid; exec ${command} ${redirection} > ${directory}/url`,
+      "/dev/null",
+    ],
     stdin: "null",
     stdout: "null",
     stderr: "null",
@@ -124,7 +169,7 @@ Deno.test("a server whose terminal is gone ends, though it would read its token 
     () => "the server lives on without its terminal",
   );
   await Deno.remove(directory, { recursive: true });
-});
+}
 
 function readIfThere(path: string): string {
   try {

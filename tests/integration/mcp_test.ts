@@ -179,7 +179,7 @@ mcpTest(
 
 mcpTest("over HTTP both eras ask and run, and a client that goes away ends its command", async ({ rules, env }) => {
   const { program, args } = serverCommand();
-  const command = [program, ...args, "mcp", ...rules];
+  const command = [program, ...args, "mcp", ...rules, "--log-level", "info"];
   await using server = await TestServer.start({ command, listen: "127.0.0.1:0", env });
   const client = new McpHttpClient({ url: server.url });
   await client.peer.initialize();
@@ -197,6 +197,9 @@ mcpTest("over HTTP both eras ask and run, and a client that goes away ends its c
     answer = await peer.call("shell", words, meta, { requestState: answer.requestState, inputResponses });
   }
   assert.equal(textOf(answer).output, "Linux\nLinux\nafter\n");
+
+  server.kill("SIGHUP");
+  await server.logged("there is nothing to read again");
 
   const mark = `800.${server.pid}`;
   void client.peer.call("shell", shell(`env sleep ${mark}`)).catch(() => {});

@@ -43,11 +43,8 @@ export async function serveHttp(
   const stop = () => stopped.resolve();
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
-  const reloads = [door.reloadAuth === null ? null : () => auth.reload(), tls === null ? null : () => tls.reload()]
-    .filter((reload) => reload !== null);
-  if (reloads.length > 0) {
-    onHangUp({ terminalLost: stop, asked: () => void Promise.all(reloads.map((reload) => reload())) });
-  }
+  const reloads = [door.reloadAuth === null ? null : () => auth.reload(), tls === null ? null : () => tls.reload()];
+  onHangUp({ terminalLost: stop, reloads, log });
   // The only place that shows a token that was made up.
   const url = door.auth.type === "urlToken" ? door.auth.token.addTo(endpoint.url) : `${endpoint.url}${PATH}`;
   if (!await print(`${url}\n`)) log.warn("cannot print the address: standard output is closed");

@@ -61,7 +61,7 @@ export async function forward(args: readonly string[]): Promise<number> {
   const sink = new LogSink(Deno.stderr);
   const log = createLogger({ format: values.log, level: values["log-level"], write: (line) => sink.write(line) });
   surviveStrayErrors(log);
-  return await runToEnd(sink, async () => {
+  return await runToEnd({ sink, log }, async () => {
     // The reference's words, and its status.
     if (!/^(?:wss?:\/\/|unix:\/)/.test(destination)) {
       throw configurationFailure("forward destination must be a ws:// or wss:// URL");

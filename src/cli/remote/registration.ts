@@ -6,8 +6,10 @@ import { RegistryError, type RegistryKind } from "../../remote/registry/registry
 import type { RemoteSource } from "../../remote/executor/remote_source.ts";
 import { defaultIdentityFile } from "../../remote/executor/identity_place.ts";
 import type { KeyPair } from "../../remote/noise/keys.ts";
+import type { Logger } from "../../log.ts";
 import { printable } from "../../printable.ts";
 import { refusal } from "../cli_error.ts";
+import { onHangUp } from "../hang_up.ts";
 import type { LogSink } from "../serve/log_sink.ts";
 import { fileCredential, PipeCredential, variableCredential } from "./credentials.ts";
 import type { RegistrationOptions } from "./remote_options.ts";
@@ -77,13 +79,18 @@ export interface Running {
 }
 
 /** Starts, and waits for the end by signal, standard input or failure; the exit code. */
-export async function runToEnd(sink: LogSink, start: () => Promise<Running>): Promise<number> {
+export async function runToEnd(
+  { sink, log }: { sink: LogSink; log: Logger },
+  start: () => Promise<Running>,
+): Promise<number> {
   try {
     const { source, pipe, finished, shutDown } = await start();
     let signals = 0;
     // The first signal asks politely; the second one means it.
     const stop = () => shutDown(signals++ === 0 ? {} : { graceMs: 0 });
     for (const signal of ["SIGINT", "SIGTERM"] as const) Deno.addSignalListener(signal, stop);
+    // A token file is read before each use anyway.
+    onHangUp({ terminalLost: stop, reloads: [], log });
     pipe?.().then(() => shutDown({}), (error) => source.fail(asRegistryError(error)));
     await finished;
     if (source.failure !== null) throw source.failure;

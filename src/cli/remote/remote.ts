@@ -38,7 +38,7 @@ async function run(
   const sink = new LogSink(Deno.stderr);
   const log = createLogger({ ...serving.log, write: (line) => sink.write(line) });
   surviveStrayErrors(log);
-  return await runToEnd(sink, async () => {
+  return await runToEnd({ sink, log }, async () => {
     const noTemporaryDirectory = whyNoTemporaryDirectory();
     if (noTemporaryDirectory !== null) {
       log.warn("requests with a sandbox will be refused", { reason: noTemporaryDirectory });

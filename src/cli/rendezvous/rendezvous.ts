@@ -72,8 +72,8 @@ async function run(invocation: RendezvousInvocation): Promise<number> {
   const stopped = Promise.withResolvers<void>();
   const stop = () => stopped.resolve();
   for (const signal of ["SIGINT", "SIGTERM"] as const) Deno.addSignalListener(signal, stop);
-  const asked = () => void Promise.all([reloadTokens(invocation, admissions, log), tls?.reload()]);
-  onHangUp({ terminalLost: stop, asked });
+  const reloads = [() => reloadTokens(invocation, admissions, log), tls === null ? null : () => tls.reload()];
+  onHangUp({ terminalLost: stop, reloads, log });
 
   const url = server.url.replace(/^ws/, "http");
   if (!await print(`${url}\n`)) log.warn("nobody reads the address: standard output is closed");

@@ -71,11 +71,11 @@ async function run({ options, reloadAuth }: ServeInvocation & { type: "serve" })
     server.shutDown(signals++ === 0 ? {} : { graceMs: 0 });
   };
   for (const signal of ["SIGINT", "SIGTERM"] as const) Deno.addSignalListener(signal, stop);
-  // Without a file to read again SIGHUP ends the program, as it ends any other.
-  const reloads = [reloadAuth === null ? null : () => auth.reload(), tls === null ? null : () => tls.reload()]
-    .filter((reload) => reload !== null);
-  const reloadAll = () => void Promise.all(reloads.map((reload) => reload()));
-  if (reloads.length > 0) onHangUp({ terminalLost: stop, asked: reloadAll });
+  // The one client of a server on stdio is its parent: SIGHUP ends such a server as it ends any program.
+  if (options.listen.type !== "stdio") {
+    const reloads = [reloadAuth === null ? null : () => auth.reload(), tls === null ? null : () => tls.reload()];
+    onHangUp({ terminalLost: stop, reloads, log });
+  }
   if (options.listen.type !== "stdio") {
     // The only place that shows the token; `server.url`, which is logged, does not contain it.
     const url = options.auth.type === "urlToken" ? options.auth.token.addTo(server.url) : server.url;
