@@ -34,10 +34,11 @@ type Mode = keyof typeof MODES;
 
 if (import.meta.main) {
   try {
+    const answer = loneWord(Deno.args);
+    if (answer !== null) Deno.exit(await answer());
     const { command: named, args } = splitCommand<Mode>(Deno.args, namesOf(COMMANDS), namesOf(HIDDEN));
     const command = named === "serve" && asksForRemote(args) ? "remote" : named;
-    const answer = command in HIDDEN ? hiddenHelp(command, args) : loneWord(command, args);
-    const run = answer ?? await MODES[command]();
+    const run = (command in HIDDEN ? hiddenHelp(command, args) : null) ?? await MODES[command]();
     Deno.exit(await run(args));
   } catch (error) {
     if (!(error instanceof CliError)) throw error;

@@ -16,7 +16,7 @@ import { CLIENT_COMMANDS } from "../src/cli/client_commands.ts";
 const SERVER = "serve";
 
 /** Modes that are to load no more than they need: helpers in sandboxes, and commands that print something and end. */
-const LIGHT = "fs_helper execve_wrapper version token spec conform execpolicy rules executors help".split(" ");
+const LIGHT = "fs_helper execve_wrapper version token spec conform execpolicy rules executors overview".split(" ");
 
 /** Commands that use a server. Each is in a module of its name. */
 const CLIENT = Object.keys(CLIENT_COMMANDS);

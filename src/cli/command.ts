@@ -8,7 +8,7 @@ import { quoted, usageError } from "./cli_error.ts";
 import { nearestWord } from "../nearest_word.ts";
 
 /** What runs when the first word is a flag or there is none. */
-export const DEFAULT_COMMAND = "serve";
+const DEFAULT_COMMAND = "serve";
 
 export interface CommandLine<Command extends string> {
   readonly command: Command;

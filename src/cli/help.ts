@@ -21,21 +21,14 @@ const HELP_INDENT = "      ";
 
 const INTRODUCTION = `Usage: exec-server [serve] [flags]
        exec-server --remote URL --environment-id ID [flags]
-       exec-server remote|forward|rendezvous [--help]
-       exec-server exec|shell|attach|dial [--help]
-       exec-server ps|logs|kill|cp|cat|ls|rm|ports|tunnel|info [--help]
-       exec-server doctor|token|spec|conform|version|completions [--help]
-       exec-server execpolicy check --rules FILE COMMAND...
-       exec-server rules explain|list [--help]
-       exec-server mcp [--help]
 
 Runs processes and works on files for a remote agent, by JSON-RPC over
-websockets, a unix socket, or standard input and output. Once it listens, the
-address is the one line on standard output; the log goes to standard error.
+websockets, a unix socket, or standard input and output. Once it listens, it
+prints one line on standard output: the address. The log goes to standard error.
 A flag is written --name value or --name=value. Where an environment variable
-is shown, it is used when the flag is not given. The command doctor says which
-sandboxes work on this machine, and what to change; spec prints the protocol,
-and conform checks whether a server keeps it.`;
+is shown, it is used when the flag is not given. exec-server doctor says which
+sandboxes work on this machine, and what to change; exec-server --help lists
+all commands.`;
 
 const TABLE_BEGIN = "<!-- flags: begin -->";
 const TABLE_END = "<!-- flags: end -->";

@@ -4,20 +4,20 @@
  */
 
 import { VERSION } from "../version.ts";
-import { DEFAULT_COMMAND } from "./command.ts";
 import { print } from "./print.ts";
 
-/** What to do in place of the command's work; null when there is more to read, or another command to ask. */
-export function loneWord(command: string, args: readonly string[]): (() => Promise<number>) | null {
-  const [word, ...others] = args;
-  if (command !== DEFAULT_COMMAND || others.length > 0) return null;
+/** What to do in place of a command's work; null when there is more to read, or a command to ask. */
+export function loneWord(argv: readonly string[]): (() => Promise<number>) | null {
+  const [word, ...others] = argv;
+  if (others.length > 0) return null;
   switch (word) {
     case "--version":
     case "-V":
       return () => answer(versionText());
     case "--help":
     case "-h":
-      return async () => await answer((await import("./help.ts")).helpText());
+    case "help":
+      return async () => await answer((await import("./overview.ts")).overviewText());
     default:
       return null;
   }

@@ -22,8 +22,13 @@ Deno.test("the version is the same in the program, deno.json and the changelog",
   assert.match(read("CHANGELOG.md"), new RegExp(`^## ${VERSION.replaceAll(".", "\\.")}\\b`, "m"));
 });
 
-Deno.test("--help lists the flags and exits 0", async () => {
-  const { code, stdout } = await runCli(["--help"]);
+Deno.test("--help lists the commands, serve --help the flags, and both exit 0", async () => {
+  const commands = await runCli(["--help"]);
+  assert.equal(commands.code, 0);
+  for (const line of ["exec         Run a command", "ports        List listening ports"]) {
+    assert.ok(commands.stdout.includes(`\n    ${line}\n`), line);
+  }
+  const { code, stdout } = await runCli(["serve", "--help"]);
   assert.equal(code, 0);
   for (const flag of ["--listen", "--ws-auth", "--detached-session-ttl-ms"]) assert.ok(stdout.includes(flag), flag);
 });
@@ -70,6 +75,7 @@ Deno.test("a socket path that cannot be had is named, with what is wrong", () =>
 Deno.test("help is a command, and hidden modes answer --help with one line", async () => {
   const help = await runCli(["help"]);
   assert.deepEqual(help, await runCli(["--help"]));
+  assert.deepEqual(await runCli(["help", "serve"]), await runCli(["serve", "--help"]));
   assert.deepEqual(await runCli(["help", "doctor"]), await runCli(["doctor", "--help"]));
   assert.deepEqual(await runCli(["fs-helper", "--help"]), {
     code: 0,

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { CLIENT_COMMANDS } from "../../src/cli/client_commands.ts";
+import { COMMAND_WORDS } from "../../src/cli/command_words.ts";
 import { COMMAND_TABLES } from "../../src/cli/completions/command_tables.ts";
 import { CommandHome } from "../support/command_home.ts";
 
@@ -29,12 +30,14 @@ async function inShell(shell: string, words: readonly string[], line: (script: s
   return new TextDecoder().decode(said) + new TextDecoder().decode(stderr);
 }
 
-Deno.test("every command has completions", async () => {
+Deno.test("every command has completions and a line in --help", async () => {
   const main = await Deno.readTextFile(new URL("../../main.ts", import.meta.url));
   const names = [...main.slice(0, main.indexOf("const HIDDEN")).matchAll(/^ {2}(\w+): async/gm)].map(([, name]) =>
     name!
   );
-  assert.deepEqual(Object.keys(COMMAND_TABLES).sort(), [...names, ...Object.keys(CLIENT_COMMANDS)].sort());
+  const commands = [...names, ...Object.keys(CLIENT_COMMANDS)].sort();
+  assert.deepEqual(Object.keys(COMMAND_TABLES).sort(), commands);
+  assert.deepEqual(Object.keys(COMMAND_WORDS).sort(), commands);
 });
 
 Deno.test({

@@ -1,6 +1,7 @@
 /** The `completions` command: a script for a shell, made from the tables of the commands. */
 
 import { quoted, refuseSurplus, usageError } from "../cli_error.ts";
+import { COMMAND_WORDS } from "../command_words.ts";
 import { print } from "../print.ts";
 import { COMMAND_TABLES } from "./command_tables.ts";
 import { bashScript, fishScript, type ScriptCommand, zshScript } from "./scripts.ts";
@@ -31,7 +32,8 @@ export async function completions(args: readonly string[]): Promise<number> {
   const script = SCRIPTS[shell];
   if (script === undefined) throw usageError(`there are no completions for ${quoted(shell)}: write bash, zsh or fish`);
   const commands = await Promise.all(
-    Object.entries(COMMAND_TABLES).map(async ([name, { about, flags, words = [] }]) => {
+    Object.entries(COMMAND_WORDS).map(async ([name, { about }]) => {
+      const { flags, words = [] } = COMMAND_TABLES[name as keyof typeof COMMAND_WORDS];
       return { name, about, flags: await flags(), words };
     }),
   );
