@@ -27,7 +27,7 @@ whatever the decision is, 1 when a file cannot be used, 2 for wrong words.
       A program given by its path is looked up by its name, where no rule names
       the path and no host_executable() says that the name belongs elsewhere.
   -h, --help
-      Prints this.
+      Show this help.
 `;
 
 /** Resolves with the exit code. */

@@ -33,7 +33,7 @@ it), then what --rules names.
   --only
       Read only what --rules names.
   -h, --help
-      Prints this.
+      Show this help.
 `;
 
 /** Resolves with the exit code. */

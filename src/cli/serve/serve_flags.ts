@@ -6,6 +6,7 @@
 
 import { LOG_LEVELS } from "../../log.ts";
 import { SANDBOX_SETTINGS } from "../../protocol/environment.ts";
+import { helpAction } from "../common_flags.ts";
 import type { FlagTable } from "../flags.ts";
 import { DEFAULT_LISTEN_URL } from "../../transport/listen/listen_url.ts";
 
@@ -317,6 +318,6 @@ export const SERVE_FLAGS = {
     default: "info",
     help: "The least urgent messages to log.",
   },
-  help: { section: "Other", kind: "action", short: "h", help: "Show this help." },
+  help: helpAction("Other"),
   version: { section: "Other", kind: "action", short: "V", help: "Show the version." },
 } as const satisfies FlagTable;

@@ -1,5 +1,6 @@
 /** Where a command does its work: what a place can be, and the flags that say it. */
 
+import { helpAction } from "../../common_flags.ts";
 import type { FlagTable, FlagValues } from "../../flags.ts";
 
 /** How to reach a server. Nothing here is secret but what a URL holds. */
@@ -67,12 +68,7 @@ export const WHERE_FLAGS = {
 export type WhereValues = FlagValues<typeof WHERE_FLAGS>;
 
 /** The flag that every command has. */
-export const HELP_FLAG = {
-  section: "Other",
-  kind: "action",
-  short: "h",
-  help: "Print this help.",
-} as const;
+export const HELP_FLAG = helpAction("Other");
 
 /** What people call a place. Holds no token. */
 export function placeName(place: Place): string {
