@@ -50,13 +50,13 @@ export class CommandInput {
   write(text: string): void {
     if (!this.#isOpen) {
       throw invalidParams(
-        "the command has an empty standard input, and the text was not written: start it with stdin: true to write to it",
+        "the text was not written, because the command has an empty standard input: start it with stdin: true",
       );
     }
     const bytes = new TextEncoder().encode(text);
     if (this.#waitingBytes > 0 && this.#waitingBytes + bytes.length > MAX_WAITING_INPUT_BYTES) {
       throw invalidRequest(
-        `Cannot write the text: ${this.#waitingBytes} bytes that were written before are not read yet; ` +
+        `Cannot write the text: ${this.#waitingBytes} bytes that were written before have not been read yet; ` +
           "wait with shell_poll until there are fewer, or end the command with shell_stop",
       );
     }

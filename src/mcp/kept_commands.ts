@@ -72,7 +72,9 @@ export class KeptCommands {
   get(handle: string): RunningCommand {
     const kept = this.#byHandle.get(handle);
     if (kept === undefined) {
-      throw invalidParams(`unknown handle ${JSON.stringify(handle.slice(0, 80))}: its command has ended or never was`);
+      throw invalidParams(
+        `unknown handle ${JSON.stringify(handle.slice(0, 80))}: its command has ended, or there was none`,
+      );
     }
     if (!kept.command.hasFinished) {
       kept.cancelIdle();

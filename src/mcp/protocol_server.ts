@@ -167,7 +167,7 @@ export class ProtocolServers {
     }
     if (error instanceof DOMException && error.name === "AbortError") return error;
     this.#options.log.error("a tool call failed", errorFields(error));
-    return new ProtocolError(ProtocolErrorCode.InternalError, "the server has a fault: see its log");
+    return new ProtocolError(ProtocolErrorCode.InternalError, "internal error; the server's log has the details");
   }
 }
 

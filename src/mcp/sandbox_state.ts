@@ -85,8 +85,8 @@ export function refuseBeyond(announced: "read-only" | "workspace-write", state: 
   if (state.isNetworkDisabled && (announced === "workspace-write" || !canWrite)) return;
   const claim = announced === "read-only" ? "change nothing and reach no network" : "reach no network";
   throw invalidParams(
-    `the client's sandbox allows more than this server announces: with --annotate-sandboxed and --sandbox ${announced} ` +
-      `its tools ${claim}. Start the server without --annotate-sandboxed, or set a stricter sandbox in the client`,
+    `the client's sandbox allows more than this server has announced: with --annotate-sandboxed and --sandbox ` +
+      `${announced} its tools ${claim}. Start the server without --annotate-sandboxed, or set a stricter sandbox in the client`,
   );
 }
 

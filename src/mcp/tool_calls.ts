@@ -179,7 +179,7 @@ export class ToolCalls {
         // The program that asked may have gone meanwhile.
         if (command.prompts.open.length === 0) continue;
         if (rounds < MAX_PROMPT_ROUNDS) return ASKED;
-        command.prompts.giveUp("one call can ask no more questions: run the rest in another call");
+        command.prompts.giveUp("this call has asked too many questions: run the rest in another call");
       }
       const first = await Promise.race(waits);
       // A question must be answered in the call in which it was asked, so this waits for the answer.

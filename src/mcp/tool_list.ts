@@ -46,9 +46,9 @@ const SHELL_TEXT = "Runs a shell command and returns its output. You MUST provid
 
 const seconds = (ms: number) => `${ms / 1000} s`;
 const waitMs = {
-  description: `How long to wait for news, in milliseconds: defaults to ${seconds(DEFAULT_POLL_WAIT_MS)}, at most ${
-    seconds(DEFAULT_YIELD_MS)
-  }.`,
+  description: `How long to wait for new output or the end, in milliseconds: defaults to ${
+    seconds(DEFAULT_POLL_WAIT_MS)
+  }, at most ${seconds(DEFAULT_YIELD_MS)}.`,
   type: "integer",
   minimum: 0,
 };
@@ -60,7 +60,7 @@ const SHELL_WITH_HANDLES = {
     ...SHELL_PROPERTIES.timeout_ms,
     description: `The timeout for the command in milliseconds: defaults to ${
       seconds(DEFAULT_TIMEOUT_WITH_HANDLES_MS)
-    }. It runs on after the call has returned a handle.`,
+    }. The time goes on after the call has returned a handle.`,
   },
   yield_ms: {
     description:
@@ -95,12 +95,12 @@ export function toolList({ hasHandles, annotatedSandbox }: ToolListOptions): Too
   ): ToolDescription => ({ name, description, inputSchema: { type: "object", properties, required }, annotations });
   if (!hasHandles) return [tool("shell", SHELL_TEXT, [SHELL_PROPERTIES, ["command", "workdir"]])];
 
-  const text = `${SHELL_TEXT} A command that takes longer than yield_ms goes on, and a handle is returned: use ` +
+  const text = `${SHELL_TEXT} If a command takes longer than yield_ms, it goes on and a handle is returned: use ` +
     "shell_poll, shell_input and shell_stop with it.";
   const input = {
     handle,
-    text: { description: "What to write, with its line ends.", type: "string" },
-    close: { description: "End standard input after that: defaults to false.", type: "boolean" },
+    text: { description: "The text to write, including line ends.", type: "string" },
+    close: { description: "End standard input after the text: defaults to false.", type: "boolean" },
     wait_ms: waitMs,
   };
   return [

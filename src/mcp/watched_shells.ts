@@ -60,7 +60,7 @@ export class KernelWatchedShells implements WatchedShells {
     const obstacle = await this.obstacle();
     if (obstacle !== null) {
       // Where there are no sandboxes at all another Bash does not help.
-      const advice = this.#options.service.obstacle === null ? "; --bash names a Bash that asks by itself instead" : "";
+      const advice = this.#options.service.obstacle === null ? "; a patched Bash (--bash) needs no watching" : "";
       throw invalidRequest(`Cannot watch the shell's programs: ${obstacle}${advice}`);
     }
     return await this.#start(options);
@@ -226,7 +226,7 @@ export class KernelWatchedShells implements WatchedShells {
       const { exitCode } = await shell.exited;
       await shell.closed;
       if (exitCode === 1 && said.includes(PROBE.words)) return null;
-      return "the kernel asked, but the caller could not be ended: is tracing forbidden (kernel.yama.ptrace_scope)?";
+      return "the caller could not be ended: tracing may be forbidden (kernel.yama.ptrace_scope)";
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }

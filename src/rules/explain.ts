@@ -25,7 +25,7 @@ function ofRules(shown: string, command: readonly string[], verdict: Extract<Ver
     `${shown} is ${WORDS[verdict.decision]} by ${described(deciding.rule)}.`,
     ...(deciding.resolvedProgram === null
       ? []
-      : [`The rule speaks of ${deciding.rule.first}, which here is ${deciding.resolvedProgram}.`]),
+      : [`The rule is for ${deciding.rule.first}, which is ${deciding.resolvedProgram} here.`]),
     next(command, others),
   ];
   return sentences.join(" ");
@@ -60,12 +60,12 @@ function ofHeuristic(
   if (unlisted) {
     const { origin } = rules.hostExecutables.get(resolved.name)!;
     sentences.push(
-      `Rules about ${resolved.name} do not speak of ${resolved.path}: host_executable in ${originText(origin)} ` +
+      `Rules about ${resolved.name} do not apply to ${resolved.path}: host_executable in ${originText(origin)} ` +
         `lists other paths.`,
     );
   } else if (nearest !== null) {
-    sentences.push(`The rule that comes nearest is ${described(nearest.rule)}: ${nearest.difference}.`);
-  } else sentences.push(`Of ${rules.rules.length} rules in ${rules.files.length} files none speaks of ${program}.`);
+    sentences.push(`The nearest rule is ${described(nearest.rule)}: ${nearest.difference}.`);
+  } else sentences.push(`None of the ${rules.rules.length} rules in ${rules.files.length} files is for ${program}.`);
   return sentences.join(" ") + (verdict.decision === "prompt" ? " A rule of your own can allow or forbid it." : "");
 }
 

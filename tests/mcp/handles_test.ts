@@ -73,7 +73,7 @@ Deno.test("a command that does not read keeps nobody waiting, and results tell w
   const text = "x".repeat(MAX_WAITING_INPUT_BYTES - 1_000_000 + 1);
   await assert.rejects(
     peer.call("shell_input", { handle, text }),
-    /1000000 bytes .* not read yet; wait with shell_poll/,
+    /1000000 bytes .* not been read yet; wait with shell_poll/,
   );
   const more = peer.call("shell_input", { handle, text: text.slice(1), wait_ms: 0 });
   await scene.passTimeUntil(more);
@@ -99,7 +99,7 @@ Deno.test("input for a command without a standard input is refused, and what to 
   await scene.passTimeUntil(first);
   const { handle } = textOf(await first);
   await assert.rejects(peer.call("shell_input", { handle, text: "yes\n" }), (error: McpError) => {
-    return error.code === -32_602 && /was not written: start it with stdin: true/.test(error.message);
+    return error.code === -32_602 && /was not written, because .*: start it with stdin: true/.test(error.message);
   });
   const close = peer.call("shell_input", { handle, close: true, wait_ms: 0 });
   await scene.passTimeUntil(close);

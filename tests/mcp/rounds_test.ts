@@ -139,7 +139,7 @@ Deno.test("after nine rounds a call asks no more, and its result says what was d
   await scene.passTimeUntil(last);
   assert.deepEqual(await last, {
     kind: "deny",
-    reason: "one call can ask no more questions: run the rest in another call",
+    reason: "this call has asked too many questions: run the rest in another call",
   });
   shell.exit(0);
   assert.equal(textOf(await call).denied[0].command, "/usr/bin/ask 10");

@@ -243,7 +243,7 @@ Deno.test("tools announced as sandboxed refuse a sandbox that allows more than w
   assert.equal(await outcome("workspace-write", null), "ran");
   assert.equal(await outcome("workspace-write", profile("write", "restricted")), "ran");
   for (const more of [profile("write", "restricted"), profile("read", "enabled"), network, { type: "disabled" }]) {
-    assert.match(await outcome("read-only", more), /allows more than this server announces.*change nothing/);
+    assert.match(await outcome("read-only", more), /allows more than this server has announced.*change nothing/);
   }
   for (const more of [profile("write", "enabled"), { type: "disabled" }]) {
     assert.match(await outcome("workspace-write", more), /Start the server without --annotate-sandboxed/);

@@ -271,7 +271,7 @@ watchTest(
     });
     const [obstacle, refusal] = stdout.split("\n");
     assert.match(obstacle!, /cannot watch the programs it starts: Device or resource busy/);
-    const advice = "--bash names a Bash that asks by itself instead";
+    const advice = "a patched Bash (--bash) needs no watching";
     assert.equal(refusal, `Cannot watch the shell's programs: ${obstacle}; ${advice}`);
     assert.doesNotMatch(stdout, /something ran/);
   },

@@ -25,28 +25,28 @@ for (
     ],
     [
       "/bin/rm -rf x",
-      "`/bin/rm -rf x` is asked about by the rule `rm` of 2.rules:1. The rule speaks of rm, which here is /bin/rm. " +
+      "`/bin/rm -rf x` is asked about by the rule `rm` of 2.rules:1. The rule is for rm, which is /bin/rm here. " +
       "Without it no rule would match, and the command would be asked about, since it looks dangerous.",
     ],
     [
       "git pull",
-      "No rule matches `git pull`: it is allowed, since it does not look dangerous. The rule that comes nearest is the " +
+      "No rule matches `git pull`: it is allowed, since it does not look dangerous. The nearest rule is the " +
       "rule `git [status|log]` of 1.rules:1: word 2 has to be `status` or `log`, and is `pull`.",
     ],
     [
       "make",
-      "No rule matches `make`: it is allowed, since it does not look dangerous. The rule that comes nearest is the rule " +
+      "No rule matches `make`: it is allowed, since it does not look dangerous. The nearest rule is the rule " +
       "`make install` of 2.rules:2: word 2 has to be `install`, and the command ends before it.",
     ],
     [
       "/tmp/make install",
       "No rule matches `/tmp/make install`: it is allowed, since it does not look dangerous. Rules about make do not " +
-      "speak of /tmp/make: host_executable in 2.rules:3 lists other paths.",
+      "apply to /tmp/make: host_executable in 2.rules:3 lists other paths.",
     ],
     [
       "sudo rm -f x",
-      "No rule matches `sudo rm -f x`: it is asked about, since it looks dangerous. Of 5 rules in 2 files none speaks " +
-      "of sudo. A rule of your own can allow or forbid it.",
+      "No rule matches `sudo rm -f x`: it is asked about, since it looks dangerous. None of the 5 rules in 2 files " +
+      "is for sudo. A rule of your own can allow or forbid it.",
     ],
   ] as const
 ) {

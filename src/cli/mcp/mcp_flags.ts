@@ -14,8 +14,8 @@ asked through the client. Everything else runs inside. Rules are the files
 and what --rules names.
 
 Speaks over standard input and output, or with --listen over streamable HTTP:
-then its URL is the one line on standard output. Decisions are told on standard
-error, one JSON object per line.`;
+then it prints one line on standard output, its URL. Decisions are written to
+standard error, one JSON object per line.`;
 
 const { listen: _listen, "allow-origin": _origin, ...doorFlags } = DOOR_FLAGS;
 
@@ -40,8 +40,8 @@ export const MCP_FLAGS = {
     default: false,
     hasVariable: false,
     help:
-      "Compare rules with the whole path of a program. Otherwise a rule for git is also one for /usr/bin/git, and " +
-      "for every other program of that name unless host_executable() says where git is.",
+      "Compare rules with the whole path of a program. Otherwise a rule for git also applies to /usr/bin/git, and " +
+      "to every other program of that name unless host_executable() says where git is.",
   },
   intercept: {
     section: "Decisions",
@@ -49,8 +49,9 @@ export const MCP_FLAGS = {
     choices: ["all", "shell"],
     default: "all",
     hasVariable: false,
-    help: "Whose programs are decided: those of every process of the command, or only those that the shell itself " +
-      "starts. Others then run inside the sandbox undecided.",
+    help:
+      "Which programs are decided: all that a command starts, or only those that the shell itself starts. The others " +
+      "then run inside the sandbox without a decision.",
   },
   escalate: {
     section: "Decisions",
@@ -59,7 +60,7 @@ export const MCP_FLAGS = {
     default: "shell",
     hasVariable: false,
     help:
-      "Whose programs may leave the sandbox where a rule allows them: only those that the shell itself starts, or " +
+      "Which programs may leave the sandbox where a rule allows them: only those that the shell itself starts, or " +
       "also those that make, npm or a script start.",
   },
   "escalate-fds": {
@@ -70,8 +71,8 @@ export const MCP_FLAGS = {
     whenAbsent: "none",
     hasVariable: false,
     help:
-      "A program that gets all open descriptors of its caller when a rule lets it leave the sandbox, by its whole " +
-      "path. Others get standard input, output and error alone. May be given several times.",
+      "Path of a program that gets all open descriptors of its caller when a rule lets it leave the sandbox. Others " +
+      "get only standard input, output and error. May be given several times.",
   },
   "strict-exec": {
     section: "Decisions",
@@ -80,7 +81,7 @@ export const MCP_FLAGS = {
     hasVariable: false,
     help:
       "Compare what starts inside the sandbox with what was decided, and kill what differs. Takes some 2 ms for each " +
-      "program. Without it a program with threads can change its arguments after the look, and stays in the sandbox.",
+      "program. Without it a program with threads can change its arguments after the check, but stays in the sandbox.",
   },
   audit: {
     section: "Decisions",
@@ -89,7 +90,7 @@ export const MCP_FLAGS = {
     default: null,
     whenAbsent: "standard error",
     hasVariable: false,
-    help: "Where decisions are told: appended to this file, which only its owner can read.",
+    help: "File to append decisions to. Only its owner can read it.",
   },
   sandbox: {
     section: "Sandbox",
@@ -98,8 +99,8 @@ export const MCP_FLAGS = {
     default: "read-only",
     hasVariable: false,
     help:
-      "What commands may do when the client does not say: read all files, or also write below the directory in which " +
-      "the server was started, and in temporary directories, except in .git, .codex, .agents, .aws, .claude, .vscode and " +
+      "What commands may do unless the client says otherwise: read all files, or also write below the directory in " +
+      "which the server was started, and in temporary directories, except in .git, .codex, .agents, .aws, .claude, .vscode and " +
       ".mcp.json. Neither has network.",
   },
   tools: {
@@ -109,8 +110,8 @@ export const MCP_FLAGS = {
     default: "one",
     hasVariable: false,
     help:
-      "Offer shell alone, or also shell_poll, shell_input and shell_stop: a command that takes longer than a call " +
-      "may is then continued by a handle.",
+      "Offer only shell, or also shell_poll, shell_input and shell_stop. With these a command may take longer than a " +
+      "call: it goes on under a handle.",
   },
   "annotate-sandboxed": {
     section: "Tools",
@@ -118,9 +119,9 @@ export const MCP_FLAGS = {
     default: false,
     hasVariable: false,
     help:
-      "Announce the tools as what --sandbox makes of them: under read-only as tools that change nothing and reach no " +
-      "network, which clients may run without asking. Calls for which the client (such as codex) sends a sandbox that " +
-      "allows more are then refused. It is not true of what your rules allow to leave the sandbox.",
+      "Tell clients what --sandbox makes of the tools: under read-only they change nothing and reach no network, and " +
+      "clients may run them without asking. Calls for which the client (such as codex) sends a sandbox that allows " +
+      "more are then refused. The promise does not cover programs that your rules let leave the sandbox.",
   },
   bash: {
     section: "Patched Bash",
@@ -138,7 +139,7 @@ export const MCP_FLAGS = {
     default: null,
     whenAbsent: "this program",
     hasVariable: false,
-    help: "The program that such a Bash asks with.",
+    help: "The program that such a Bash runs to ask.",
   },
   listen: {
     section: "Listening",
@@ -160,7 +161,7 @@ export const MCP_FLAGS = {
   },
   "tls-cert": { ...doorFlags["tls-cert"], help: doorFlags["tls-cert"].help.replace("wss:", "https:") },
   "tls-key": { ...doorFlags["tls-key"], help: doorFlags["tls-key"].help.replace("wss:", "https:") },
-  "ws-auth": { ...doorFlags["ws-auth"], whenAbsent: "none; on standard input and output nobody logs in" },
+  "ws-auth": { ...doorFlags["ws-auth"], whenAbsent: "none; standard input and output need no login" },
   log: SERVE_FLAGS.log,
   "log-level": { ...SERVE_FLAGS["log-level"], default: "warn", hasVariable: false },
   help: SERVE_FLAGS.help,

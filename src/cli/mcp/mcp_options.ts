@@ -83,7 +83,7 @@ function patchedBash({ bash, execve }: FlagValues<McpFlags>, env: Environment): 
   const path = bash ?? (env["CODEX_BASH_PATH"] || null);
   if (path !== null) return { bash: path, ...(execve === null ? {} : { wrapper: execve }) };
   if (execve === null) return null;
-  throw refusal("--execve needs --bash PATH or CODEX_BASH_PATH: it is what a patched Bash asks with");
+  throw refusal("--execve needs --bash PATH or CODEX_BASH_PATH: only a patched Bash uses it");
 }
 
 /** Flags that would be ignored are refused: somebody relies on what they promise. */
@@ -95,8 +95,8 @@ function refuseContradictions(
   if (patched === null) {
     if (intercept === "all" || escalate === "shell") return;
     throw refusal(
-      "--escalate all needs --intercept all: of what the shell does not start itself nothing is decided, and so " +
-        "nothing can leave the sandbox",
+      "--escalate all needs --intercept all: with --intercept shell only programs that the shell itself starts can " +
+        "leave the sandbox",
     );
   }
   const isAsked = {
@@ -108,10 +108,10 @@ function refuseContradictions(
   const [flag] = Object.entries(isAsked).find(([, given]) => given) ?? [];
   if (flag === undefined) return;
   throw refusal(
-    `--${flag} does not go with ${
+    `--${flag} cannot be combined with ${
       givenAs.bash === undefined ? "CODEX_BASH_PATH" : "--bash"
-    }: a patched Bash asks about ` +
-      "its own programs alone and passes on standard input, output and error; leave one of the two out",
+    }: a patched Bash asks only ` +
+      "about programs that it starts itself, and passes on only standard input, output and error",
   );
 }
 
@@ -139,7 +139,7 @@ async function httpDoor(
     readTextFile,
   );
   const { listen: address, auth, reloadAuth, allowOtherUsers, tls } = door;
-  if (address.type === "stdio") throw refusal("--listen stdio is what happens without --listen");
+  if (address.type === "stdio") throw refusal("leave out --listen to use standard input and output");
   return { address, auth, reloadAuth, allowOtherUsers, tls };
 }
 

@@ -16,16 +16,17 @@ const EXIT_UNUSABLE = 1;
 const HELP = `Usage: exec-server execpolicy check --rules FILE... [flags] [--] COMMAND...
 
 Says what rule files decide about a command, as one line of JSON: the rules that
-match, and the strictest decision. No rule, no decision. The exit code is 0
-whatever the decision is, 1 when a file cannot be used, 2 for wrong words.
+match, and the strictest decision. If no rule matches, there is no decision.
+Exit status: 0 whatever the decision is, 1 when a file cannot be used, 2 when
+the command line is not understood.
 
   -r, --rules FILE
-      A rule file. Given more than once, the rules of all files count together.
+      A rule file. May be given several times; the rules of all files apply.
   --pretty
-      The JSON on several lines.
+      Print the JSON on several lines.
   --resolve-host-executables
-      A program given by its path is looked up by its name, where no rule names
-      the path and no host_executable() says that the name belongs elsewhere.
+      For a program given by its path, also use rules for its name, unless a
+      rule names the path or host_executable() lists other paths for the name.
   -h, --help
       Show this help.
 `;

@@ -24,7 +24,7 @@ const HELP = `Usage: exec-server rules explain [flags] [--] COMMAND...
 
 explain says in one paragraph what the rules decide about a command, which rule
 of which file and line decided, and what would have decided without it. list
-shows every rule with its file and line. Both read the rules that are in force:
+shows every rule with its file and line. Both read the rules of this machine:
 /etc/codex/rules/*.rules, then rules/*.rules below CODEX_HOME (~/.codex without
 it), then what --rules names.
 

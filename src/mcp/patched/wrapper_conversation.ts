@@ -57,7 +57,7 @@ export class WrapperConversation {
   async request(): Promise<WrapperRequest> {
     const { message, descriptors } = await this.#next();
     this.#taken.push(...descriptors);
-    if (!isRequest(message)) throw new FrameFormatError("a question that is none");
+    if (!isRequest(message)) throw new FrameFormatError("a malformed question");
     return message;
   }
 
@@ -71,7 +71,7 @@ export class WrapperConversation {
     const numbers = (message as { fds?: unknown } | null)?.fds;
     const isList = Array.isArray(numbers) && numbers.length === descriptors.length &&
       numbers.every((fd) => Number.isInteger(fd) && fd >= 0 && fd < 1024);
-    if (!isList) throw new FrameFormatError("descriptors that do not fit their numbers");
+    if (!isList) throw new FrameFormatError("descriptors that do not match their list of numbers");
     const sent = new Map((numbers as number[]).map((fd, index) => [fd, descriptors[index]!]));
     this.#standardError = sent.get(2) ?? null;
     // A program with one of them closed would take the next file that it opens for its input or output.

@@ -101,7 +101,7 @@ export async function askBeforeExec(link: WrapperLink, question: WrapperQuestion
     return { type: "exited", exitCode: exitCode & 0xff };
   }
   const denied = memberOf(action, "Deny");
-  if (typeof denied !== "object" || denied === null) throw new Error("the server's answer means nothing");
+  if (typeof denied !== "object" || denied === null) throw new Error("the server's answer is malformed");
   const reason = memberOf(denied, "reason");
   return { type: "denied", reason: typeof reason === "string" ? reason : null };
 }

@@ -128,7 +128,7 @@ export class ExecWatch implements ExecAnswerer {
     // A name that begins in the caller's directory or descriptor can be made to mean another file.
     const isUncertain = request.identity === null && !request.name.path.startsWith("/");
     if (strictExec && isUncertain) {
-      return await this.#deny(call, `${request.file}: it cannot be told which file this is`);
+      return await this.#deny(call, `cannot find out which file ${request.file} is`);
     }
     this.counters.run++;
     this.#lineage?.executes(described.pid);

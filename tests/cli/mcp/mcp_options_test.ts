@@ -63,9 +63,9 @@ Deno.test("what a patched Bash cannot do is refused, not ignored", async () => {
     const flag = words.replace(" /usr/bin/gpg", "");
     const [code, message] = await refused(`--bash /b ${words}`);
     assert.equal(code, 1);
-    assert.ok(message.startsWith(`${flag} does not go with --bash: `), message);
+    assert.ok(message.startsWith(`${flag} cannot be combined with --bash: `), message);
     const [, byVariable] = await refused(words, { CODEX_BASH_PATH: "/env" });
-    assert.ok(byVariable.startsWith(`${flag} does not go with CODEX_BASH_PATH: `), byVariable);
+    assert.ok(byVariable.startsWith(`${flag} cannot be combined with CODEX_BASH_PATH: `), byVariable);
   }
   assert.equal((await options("--bash /b --intercept shell --escalate shell")).patchedBash?.bash, "/b");
   assert.equal((await options("--strict-exec --intercept all --escalate all")).strictExec, true);

@@ -50,7 +50,7 @@ watchTest(
     const { stdout, stderr, counters } = await scene.run(`./self -c 'echo 1'; "$PWD"/self -c 'echo 2'`, {
       strictExec: true,
     });
-    assert.equal(stderr, `Execution denied: ${scene.ws}/self: it cannot be told which file this is\n`);
+    assert.equal(stderr, `Execution denied: cannot find out which file ${scene.ws}/self is\n`);
     assert.deepEqual([stdout, counters.denied, counters.run], ["2\n", 1, 1]);
   },
 );
