@@ -35,7 +35,7 @@ export function hiddenHelp(mode: string, args: readonly string[]): (() => Promis
   if (args[0] !== "--help" && args[0] !== "-h") return null;
   return async () => {
     const { print } = await import("./print.ts");
-    await print(`exec-server ${mode} is an internal mode, which the server starts itself. It is of no use by hand.\n`);
+    await print(`exec-server ${mode} is an internal mode that the server starts itself. Do not start it by hand.\n`);
     return 0;
   };
 }

@@ -135,7 +135,7 @@ export function parseFlags<const Table extends FlagTable>(
     }
     if (word.type === "place") {
       if (place !== null) {
-        throw usageError(`one place is enough: ${quoted(`@${place}`)} or ${quoted(`@${word.value}`)}`);
+        throw usageError(`only one place may be given: ${quoted(`@${place}`)} or ${quoted(`@${word.value}`)}`);
       }
       place = word.value;
       continue;

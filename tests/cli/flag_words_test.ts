@@ -16,7 +16,7 @@ function parsed(argv: string[], grammar = { endsAtPositional: true, hasPlaces: t
 
 const NONE = { interactive: false, tty: false, cwd: null, env: [], words: [], place: null };
 
-Deno.test("flags of a command that runs another end at the first word that is none", () => {
+Deno.test("flags of a command that runs another one end at its first word", () => {
   assert.deepEqual(parsed(["-i", "ls", "-la", "--", "-t"]), {
     ...NONE,
     interactive: true,

@@ -25,11 +25,11 @@ Deno.test({
     const exec = ["exec", "--url", "ssh://devbox"];
     const without = await home.run([...exec, "true"], { env });
     assert.equal(without.code, 255);
-    assert.match(without.stderr, /there is no exec-server on that machine; --install puts this one there/);
+    assert.match(without.stderr, /there is no exec-server on that machine; --install copies this one there/);
     try {
       const first = await home.run([...exec, "--install", "sh", "-c", "pwd; exit 4"], { env });
       assert.deepEqual([first.code, first.stdout], [4, `${host.home}\n`], first.stderr);
-      assert.match(first.stderr, /putting this program on devbox/);
+      assert.match(first.stderr, /copying this program to devbox/);
       const there = await Deno.readFile(`${host.home}/.local/bin/exec-server`);
       assert.equal(there.length, (await Deno.stat(binary!)).size);
       const again = await home.run([...exec, "--install", "echo", "hi"], { env });

@@ -70,7 +70,7 @@ Deno.test("output that is not retained any more is told", () =>
     );
     const { stdout, stderr } = await run("logs", "-f", "long");
     assert.match(stdout, /x\nend\n$/);
-    assert.match(stderr, /^exec-server: \d+ bytes after number 0 are not retained any more\n/);
+    assert.match(stderr, /^exec-server: \d+ bytes after number 0 are no longer kept\n/);
   }));
 
 Deno.test("cp, ls, cat and rm work on files as people expect", () =>
@@ -110,7 +110,7 @@ Deno.test("cp, ls, cat and rm work on files as people expect", () =>
     assert.deepEqual([part.code, part.stdout], [1, "h"]);
     assert.match(part.stderr, /^exec-server: there\/none: No such file/);
 
-    assert.match((await run("rm", "there")).stderr, /is a directory: say -r/);
+    assert.match((await run("rm", "there")).stderr, /is a directory: use -r/);
     assert.equal((await run("rm", "/")).code, 1);
     assert.equal((await run("rm", "there/none")).code, 1);
     assert.equal((await run("rm", "-f", "there/none")).code, 0);

@@ -79,7 +79,7 @@ Deno.test("help is a command, and hidden modes answer --help with one line", asy
   assert.deepEqual(await runCli(["help", "doctor"]), await runCli(["doctor", "--help"]));
   assert.deepEqual(await runCli(["fs-helper", "--help"]), {
     code: 0,
-    stdout: "exec-server fs-helper is an internal mode, which the server starts itself. It is of no use by hand.\n",
+    stdout: "exec-server fs-helper is an internal mode that the server starts itself. Do not start it by hand.\n",
     stderr: "",
   });
   assert.deepEqual(await runCli(["fs-helpr"]), {

@@ -9,9 +9,10 @@ import { HELP_FLAG, WHERE_FLAGS } from "./places/place.ts";
 const INTRODUCTION = `Usage: exec-server attach [@NAME] [flags] ID|NAME
 
 Shows a process that was started with exec --detach, or by any other client, and
-sends it your keys. A terminal is drawn as it is now; other output from what the
-server has kept on. "~." at the beginning of a line detaches: the process goes
-on, and so do others who are attached. Ends as the process does.
+sends it your keys. A terminal is drawn as it is now; without one you see all
+output that the server has kept. "~." at the beginning of a line detaches: the
+process goes on. Others may be attached, too. When the process ends, attach
+ends with its exit code.
 
   exec-server attach web
   exec-server attach @devbox --view web`;
@@ -22,7 +23,7 @@ const FLAGS = {
     kind: "switch",
     default: false,
     hasVariable: false,
-    help: "Only look: keys go nowhere, and the size of its terminal stays.",
+    help: "Only watch: send no keys, and do not resize its terminal.",
   },
   ...WHERE_FLAGS,
   help: HELP_FLAG,
@@ -35,11 +36,11 @@ export function attach(args: readonly string[]): Promise<number> {
     introduction: INTRODUCTION,
     async run(invocation) {
       const { values, positionals: [name, extra] } = invocation;
-      if (name === undefined) throw usageError("there is no process to attach to: give its id or name");
+      if (name === undefined) throw usageError("the process is missing: give its ID or NAME");
       refuseSurplus(extra);
       const { box } = await openBox(invocation);
       await using _closing = box;
-      if (!box.has("processAttach")) throw refusal(`cannot attach to ${quoted(name)}: this server lets nobody attach`);
+      if (!box.has("processAttach")) throw refusal(`cannot attach to ${quoted(name)}: this server does not support it`);
       const { attachTo } = await import("./terminal/attached_process.ts");
       return await attachTo(box, name, { role: values.view ? "view" : "control" });
     },

@@ -1,4 +1,4 @@
-/** The `cat` command: files of a box, as they are. */
+/** The `cat` command: prints files of a box unchanged. */
 
 import { usageError } from "../cli_error.ts";
 import type { FlagTable } from "../flags.ts";
@@ -26,7 +26,7 @@ export function cat(args: readonly string[]): Promise<number> {
     flags: CAT_FLAGS,
     introduction: INTRODUCTION,
     async run({ positionals: paths, ...where }) {
-      if (paths.length === 0) throw usageError("which file? Give its path");
+      if (paths.length === 0) throw usageError("the file is missing: give its path");
       const opened = await openBox(where);
       await using box = opened.box;
       let exitCode: number = EXIT.ok;

@@ -23,7 +23,7 @@ export interface CopyPlaces {
 
 /** A path with a colon in front is of the box. `./:x` is a local file of that name. */
 export function readCopyWords(words: readonly string[]): CopyWords {
-  if (words.length < 2) throw usageError("give what to copy, and where to: exec-server cp SRC... DST");
+  if (words.length < 2) throw usageError("source or destination is missing: exec-server cp SRC... DST");
   const sources = words.slice(0, -1);
   const target = words.at(-1)!;
   const toBox = target.startsWith(":");
@@ -43,7 +43,7 @@ export async function copySteps({ sources, target, toBox }: CopyWords, places: C
   const isDirectory = target === "" || target.endsWith("/") ||
     await (toBox ? places.isBoxDirectory(base) : places.isLocalDirectory(base));
   if (sources.length > 1 && !isDirectory) {
-    throw usageError(`cannot copy ${sources.length} things to ${quoted(target)}: it is no directory`);
+    throw usageError(`cannot copy ${sources.length} things to ${quoted(target)}: it is not a directory`);
   }
   return sources.map((source) => {
     const from = toBox ? source : places.boxPath(source);

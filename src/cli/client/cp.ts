@@ -17,9 +17,9 @@ import { HELP_FLAG, WHERE_FLAGS } from "./places/place.ts";
 const INTRODUCTION = `Usage: exec-server cp [@NAME] [flags] SRC... DST
 
 Copies files and whole directories to or from the box: a path with a colon in
-front is there. Modes, times and links are kept; owners are not. Into a
-directory that exists it copies below it, as cp does. Each file appears when it
-is complete, and a lost connection costs only what was just under way.
+front is on the box. Modes, times and links are kept; owners are not. If DST is
+a directory, copies are made below it, as cp does. Each file appears when it is
+complete. After a lost connection the copy goes on where it was.
 
   exec-server cp @devbox src Makefile :project/
   exec-server cp @devbox --ignore node_modules/ :project .`;
@@ -37,7 +37,7 @@ export const CP_FLAGS = {
     default: [],
     isWhole: true,
     hasVariable: false,
-    help: "Leave out what matches, as a line of .gitignore would.",
+    help: "Leave out files that match, as a line of .gitignore would.",
   },
   "ignore-file": {
     section: "What",
@@ -53,7 +53,7 @@ export const CP_FLAGS = {
     kind: "switch",
     default: false,
     hasVariable: false,
-    help: "Bring every file to the device before it gets its name.",
+    help: "Write each file to disk (fsync) before it gets its name.",
   },
   json: { ...JSON_FLAG, help: "Print what was copied as JSON." },
   quiet: {
@@ -62,7 +62,7 @@ export const CP_FLAGS = {
     short: "q",
     default: false,
     hasVariable: false,
-    help: "No progress bar. There is none either where standard error is no terminal.",
+    help: "Show no progress bar. It is only shown if standard error is a terminal.",
   },
   ...WHERE_FLAGS,
   help: HELP_FLAG,
@@ -99,7 +99,7 @@ export function cp(args: readonly string[]): Promise<number> {
       const { failures, skipped, ...counts } = sum(total);
       for (const { path, message } of failures) console.error(`exec-server: ${printable(path)}: ${printable(message)}`);
       for (const path of skipped) {
-        console.error(`exec-server: ${printable(path)}: left out: it is no file, directory or link`);
+        console.error(`exec-server: ${printable(path)}: left out: it is not a file, directory or link`);
       }
       if (failures.length > 0) exitCode = EXIT_INCOMPLETE;
       return json ? await printedJson({ ...counts, skipped, failures }, exitCode) : exitCode;

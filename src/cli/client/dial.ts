@@ -22,8 +22,8 @@ import { transportOf } from "./places/transport_of.ts";
 const INTRODUCTION = `Usage: exec-server dial [@NAME|URL] [flags]
 
 Connects standard input and output to a server, one JSON message per line.
-Without a place it leads to your own server on this machine, which is started
-if it is not there.
+Without a place it connects to your own server on this machine, and starts it
+if necessary.
 
   exec-server dial ssh://devbox        what a codex environment runs to use devbox
   ssh devbox exec-server dial          what ssh:// does itself`;
@@ -55,7 +55,7 @@ export function dial(args: readonly string[]): Promise<number> {
       const [url, extra] = positionals;
       refuseSurplus(extra);
       if (url !== undefined && (name !== null || givenAs.url === "--url")) {
-        throw usageError("a URL, @NAME and --url all say where: give one");
+        throw usageError("a URL, @NAME and --url all name the server: give one of them");
       }
       const env = Deno.env.toObject();
       const where = url === undefined
@@ -76,7 +76,7 @@ async function splice(near: TransportLink, far: TransportLink): Promise<number> 
   const open = new Set<string>();
   let whenAnswered = () => {};
   const toFar = near.receive(async (message) => {
-    if (message === null) throw new TypeError("what came on standard input is not UTF-8");
+    if (message === null) throw new TypeError("standard input is not UTF-8");
     const id = requestId(message);
     if (id !== null) open.add(id);
     await far.send([message]);

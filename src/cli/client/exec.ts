@@ -16,9 +16,9 @@ const INTRODUCTION = `Usage: exec-server exec [@NAME] [flags] [--] COMMAND [ARG.
 Runs a command, on your own server on this machine or wherever --url or @NAME
 lead, and ends with its exit code: 128 and the number of a signal that ended
 it, 124 after --timeout, 125 for an error of this program, 126 and 127 for a
-program that cannot be executed or found, 255 without a connection. Flags end
-at the first word that is none. With -t, "~." at the beginning of a line ends
-the connection.
+program that cannot be executed or found, 255 without a connection. Put flags
+before the command: words after it belong to it. With -t, "~." at the beginning
+of a line ends the connection.
 
   exec-server exec @devbox ls -la
   exec-server exec --detach --name web -- npm run dev`;
@@ -38,9 +38,9 @@ const FLAGS = {
     short: "t",
     default: false,
     hasVariable: false,
-    help: "Run it on a terminal, with your keys for its input.",
+    help: "Run the command on a terminal, with your keys as its input.",
   },
-  ...runFlags("Command", "Where it runs."),
+  ...runFlags("Command", "Directory to run in."),
   "env-file": {
     section: "Command",
     kind: "list",
@@ -57,7 +57,7 @@ const FLAGS = {
     default: null,
     hasVariable: false,
     whenAbsent: "none",
-    help: "End it after this time, such as 90s or 2h.",
+    help: "End the command after this time, such as 90s or 2h.",
   },
   sandbox: {
     section: "Command",
@@ -66,14 +66,14 @@ const FLAGS = {
     default: null,
     hasVariable: false,
     whenAbsent: "none",
-    help: "Confine it: no writes at all, or only below its directory; no network.",
+    help: "Confine the command: no writes, or only below its directory; no network.",
   },
   detach: {
     section: "Command",
     kind: "switch",
     default: false,
     hasVariable: false,
-    help: "Leave it running, and print its id. It ends with the server, or by kill.",
+    help: "Leave the command running, and print its id. The end of the server, or kill, ends it.",
   },
   name: {
     section: "Command",
@@ -100,7 +100,9 @@ export function exec(args: readonly string[]): Promise<number> {
 async function run(invocation: Invocation<typeof FLAGS>): Promise<number> {
   const { values, positionals: argv } = invocation;
   if (argv[0] === undefined) throw usageError("there is no command to run: see --help");
-  if (values.name !== null && !values.detach) throw usageError("--name needs --detach: only what runs on has a name");
+  if (values.name !== null && !values.detach) {
+    throw usageError("--name needs --detach: only a process that is left running has a name");
+  }
   const timeoutMs = durationMs("--timeout", values.timeout);
   const env = await sentVariables({ env: values.env, files: values["env-file"] }, Deno.env.toObject());
   const options: SpawnOptions = {

@@ -27,7 +27,8 @@ export function runFlags(section: string, where: string) {
       default: [],
       isWhole: true,
       hasVariable: false,
-      help: "A variable for it; a name alone sends your own value. Beside these only TERM, LANG and LC_* are sent.",
+      help:
+        "A variable to send; a name alone sends your own value. Without this flag only TERM, LANG, LC_* and the like are sent.",
     },
   } as const satisfies FlagTable;
 }

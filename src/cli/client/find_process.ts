@@ -9,7 +9,7 @@ const MIN_PREFIX_CHARS = 3;
 
 /** All that can be reached on a server, the oldest first. */
 export async function reachableProcesses(box: Devbox, { details = false } = {}): Promise<ProcessInfo[]> {
-  if (!box.has("processList")) throw refusal("cannot list processes: this server does not tell");
+  if (!box.has("processList")) throw refusal("cannot list processes: this server does not support it");
   return await box.processes({ scope: "server", details: details && box.has("processDetails") });
 }
 
@@ -23,7 +23,7 @@ export function findProcess(processes: readonly ProcessInfo[], word: string): Pr
   const begins = word.length < MIN_PREFIX_CHARS ? [] : processes.filter(({ uid }) => uid.startsWith(word));
   if (begins.length === 1) return begins[0]!;
   if (begins.length > 1) {
-    throw refusal(`${quoted(word)} begins the ids of ${begins.length} processes: write more of it`);
+    throw refusal(`${quoted(word)} is the beginning of ${begins.length} ids: write more of the one you mean`);
   }
   throw refusal(`there is no process ${quoted(word)}: exec-server ps -a lists them`);
 }

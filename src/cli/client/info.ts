@@ -12,8 +12,8 @@ import { HELP_FLAG, type Place, placeName, WHERE_FLAGS } from "./places/place.ts
 
 const INTRODUCTION = `Usage: exec-server info [@NAME] [--json] [flags]
 
-Says what is at the other end: versions, machine, sandbox, session, and the
-fingerprint of an executor that is reached through a rendezvous.
+Describes the server: versions, machine, sandbox, session, and the fingerprint
+of an executor that is reached through a rendezvous.
 
   exec-server info @devbox
   exec-server info --url ssh://devbox --json`;
@@ -58,9 +58,9 @@ export function info(args: readonly string[]): Promise<number> {
         ["home", rest.home ?? "-"],
         ["directory", rest.cwd ?? "-"],
         ["session", `${rest.sessionId}, kept ${Math.round(rest.detachTtlMs / 1000)} s without a connection`],
-        ["sandbox", sandbox === null ? "not told" : sandboxText(sandbox)],
+        ["sandbox", sandbox === null ? "unknown" : sandboxText(sandbox)],
         ...(fingerprint === null ? [] : [["fingerprint", fingerprint]]),
-        ["can", `${capabilities.length} things beyond the base protocol (--json lists them)`],
+        ["can", `${capabilities.length} extensions of the base protocol (--json lists them)`],
       ]));
     },
   });

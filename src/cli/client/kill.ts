@@ -14,7 +14,7 @@ import { HELP_FLAG, WHERE_FLAGS } from "./places/place.ts";
 
 const INTRODUCTION = `Usage: exec-server kill [@NAME] [-s SIGNAL] [--tree] ID|NAME...
 
-Sends a signal to the groups of processes: SIGTERM unless another is named.
+Sends a signal to the groups of processes: SIGTERM unless you name another.
 With --tree each gets SIGTERM, and what has not ended after five seconds is
 killed with everything that descends from it.
 
@@ -33,14 +33,14 @@ export const KILL_FLAGS = {
     hasVariable: false,
     whenAbsent: "TERM",
     help:
-      "HUP, INT, QUIT, KILL, USR1, USR2, TERM, CONT, STOP, TSTP or WINCH, with SIG in front or without, or its number.",
+      "HUP, INT, QUIT, KILL, USR1, USR2, TERM, CONT, STOP, TSTP or WINCH, with or without SIG in front, or a number.",
   },
   tree: {
     section: "Signal",
     kind: "switch",
     default: false,
     hasVariable: false,
-    help: "End everything that descends from it, wherever it went.",
+    help: "End the process with everything that descends from it, in whatever group.",
   },
   ...WHERE_FLAGS,
   help: HELP_FLAG,
@@ -53,8 +53,10 @@ export function kill(args: readonly string[]): Promise<number> {
     introduction: INTRODUCTION,
     async run({ positionals: words, ...where }) {
       const { tree, signal: given } = where.values;
-      if (words.length === 0) throw usageError("which process? Give its ID or NAME: exec-server ps lists them");
-      if (tree && given !== null) throw usageError("--tree ends processes in its own way: leave -s out");
+      if (words.length === 0) {
+        throw usageError("the process is missing: give its ID or NAME (exec-server ps lists them)");
+      }
+      if (tree && given !== null) throw usageError("--tree and -s cannot be combined");
       const signal = signalOf(given ?? "TERM");
       const { box } = await openBox(where);
       await using _closing = box;
@@ -101,7 +103,7 @@ export function signalOf(word: string): Signal {
     wireSignal(signal);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    throw usageError(`-s ${quoted(word)} is no signal that can be sent: ${error.message.replace(/^.*: /, "")}`);
+    throw usageError(`-s ${quoted(word)} is not a signal that can be sent: ${error.message.replace(/^.*: /, "")}`);
   }
   return signal;
 }

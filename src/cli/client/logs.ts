@@ -20,9 +20,9 @@ import { writeAll } from "./write_all.ts";
 
 const INTRODUCTION = `Usage: exec-server logs [@NAME] [-f] [--since SEQ] [--tail N] ID|NAME
 
-Prints what a process has written: standard output and what was written to a
-terminal on standard output, standard error on standard error. What the server
-does not retain any more is told on standard error.
+Prints what a process has written: standard error on standard error, everything
+else on standard output. If the server no longer has all of it, standard error
+says how much is missing.
 
   exec-server logs -f web
   exec-server logs @devbox --tail 20 4r1c0dq9m2zt`;
@@ -39,7 +39,7 @@ export const LOGS_FLAGS = {
     short: "f",
     default: false,
     hasVariable: false,
-    help: "Go on until the process has ended.",
+    help: "Keep printing until the process has ended.",
   },
   since: {
     section: "Which",
@@ -48,8 +48,8 @@ export const LOGS_FLAGS = {
     max: MAX_NUMBER,
     default: null,
     hasVariable: false,
-    whenAbsent: "all that is retained",
-    help: "Only what came after this number, as --json shows them.",
+    whenAbsent: "everything kept",
+    help: "Print only what came after this number (--json shows the numbers).",
   },
   tail: {
     section: "Which",
@@ -59,7 +59,7 @@ export const LOGS_FLAGS = {
     default: null,
     hasVariable: false,
     whenAbsent: "all",
-    help: "Only the last lines of what was written so far.",
+    help: "Print only the last N lines of what was written so far.",
   },
   json: { ...JSON_FLAG, help: "Print one JSON object per line, with the number of each piece." },
   ...WHERE_FLAGS,
@@ -139,7 +139,7 @@ class LogPrinter {
     const droppedBytes = portion.droppedBytes ?? last.droppedBytes ?? 0;
     if (droppedBytes === 0) return true;
     if (this.#isJson) return await line({ type: "gap", afterSeq, droppedBytes });
-    console.error(`exec-server: ${droppedBytes} bytes after number ${afterSeq} are not retained any more`);
+    console.error(`exec-server: ${droppedBytes} bytes after number ${afterSeq} are no longer kept`);
     return true;
   }
 

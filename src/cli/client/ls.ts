@@ -15,9 +15,9 @@ import { HELP_FLAG, WHERE_FLAGS } from "./places/place.ts";
 
 const INTRODUCTION = `Usage: exec-server ls [@NAME] [-l] [-a] [--json] [PATH...]
 
-Lists directories of the box: one name per line, or with -l what each is. A
-path is absolute, begins with ~/, or is relative to this directory on your own
-server and to home elsewhere, which is also what is listed without a path.
+Lists directories of the box: one name per line, or with -l details of each. A
+path is absolute, begins with ~/, or is relative: to this directory on your own
+server, to home elsewhere. Without a path that directory is listed.
 
   exec-server ls @devbox -l /var/log
   exec-server ls @devbox --json project`;
@@ -31,7 +31,7 @@ export const LS_FLAGS = {
     hasVariable: false,
     help: "Show mode, owner, size and time of each.",
   },
-  all: allSwitch("Also names that begin with a dot."),
+  all: allSwitch("Also list names that begin with a dot."),
   json: JSON_FLAG,
   ...WHERE_FLAGS,
   help: HELP_FLAG,

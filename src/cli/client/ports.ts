@@ -13,7 +13,7 @@ import { HELP_FLAG, WHERE_FLAGS } from "./places/place.ts";
 const INTRODUCTION = `Usage: exec-server ports [@NAME] [--json] [flags]
 
 Lists the TCP ports on which processes of the server, or what they have
-started, listen. exec-server tunnel leads to one of them.
+started, listen. exec-server tunnel connects to one of them.
 
   exec-server ports
   exec-server ports @devbox --json`;
@@ -29,7 +29,7 @@ export function ports(args: readonly string[]): Promise<number> {
       refuseSurplus(positionals[0]);
       const { box } = await openBox(where);
       await using _closing = box;
-      if (!box.has("processDetails")) throw refusal("cannot list ports: this server does not tell");
+      if (!box.has("processDetails")) throw refusal("cannot list ports: this server does not support it");
       const processes = await reachableProcesses(box, { details: true });
       const found = processes.flatMap(({ uid, name = null, argv, details }) =>
         (details?.ports ?? []).map(({ address, port, pid }) => ({ port, address, pid, id: uid, name, argv }))

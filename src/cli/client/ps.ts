@@ -14,14 +14,14 @@ import { HELP_FLAG, WHERE_FLAGS } from "./places/place.ts";
 
 const INTRODUCTION = `Usage: exec-server ps [@NAME] [-a] [--json] [flags]
 
-Lists the processes that were started to be left running (exec --detach, keep),
-with what each uses together with everything that descends from it.
+Lists the processes that were left running (exec --detach, or kept by another
+client). CPU time, memory and ports include everything that a process started.
 
-  exec-server ps                       what runs on your own server
-  exec-server ps @devbox -a --json     also what has ended, for a program`;
+  exec-server ps                       those on your own server
+  exec-server ps @devbox -a --json     also ended ones, as JSON`;
 
 export const PS_FLAGS = {
-  all: allSwitch("Also those that have ended and whose output is still there."),
+  all: allSwitch("Also list ended processes whose output is still kept."),
   json: JSON_FLAG,
   ...WHERE_FLAGS,
   help: HELP_FLAG,

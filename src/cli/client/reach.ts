@@ -12,7 +12,7 @@ import { HELP_FLAG, placeName, WHERE_FLAGS } from "./places/place.ts";
 const INTRODUCTION = `Usage: exec-server doctor @NAME|--url URL [--json]
 
 Says whether a server can be reached from here, how fast it answers, and what
-it lets its clients do. Without a place doctor is about this machine. Exit
+it lets its clients do. Without a place doctor checks this machine. Exit
 status: 0 when it was reached, 255 when not.
 
   exec-server doctor @devbox
@@ -29,7 +29,7 @@ const ABILITIES: Readonly<Record<string, string>> = {
   processDetails: "usage and ports of processes",
   netConnect: "tunnels (--allow-tunnel)",
   fsList: "copies with modes, times and links",
-  sandboxReport: "sandboxes can be asked for",
+  sandboxReport: "report on sandboxes",
 };
 
 /** Resolves with the exit code. */

@@ -11,8 +11,8 @@ import { HELP_FLAG, WHERE_FLAGS } from "./places/place.ts";
 
 const INTRODUCTION = `Usage: exec-server rm [@NAME] [-r] [-f] PATH...
 
-Removes files and links of the box, and with -r directories with all that is
-in them. A link is removed itself, not what it leads to.
+Removes files and links of the box, and with -r directories with everything in
+them. Of a link, only the link itself is removed.
 
   exec-server rm @devbox build.log
   exec-server rm @devbox -rf project/node_modules`;
@@ -24,7 +24,7 @@ export const RM_FLAGS = {
     short: "r",
     default: false,
     hasVariable: false,
-    help: "Directories, too, with all that is in them.",
+    help: "Remove directories, too, with everything in them.",
   },
   force: {
     section: "What",
@@ -32,7 +32,7 @@ export const RM_FLAGS = {
     short: "f",
     default: false,
     hasVariable: false,
-    help: "What does not exist is no error.",
+    help: "Ignore paths that do not exist.",
   },
   ...WHERE_FLAGS,
   help: HELP_FLAG,
@@ -45,14 +45,16 @@ export function rm(args: readonly string[]): Promise<number> {
     introduction: INTRODUCTION,
     async run({ positionals: paths, ...where }) {
       const { recursive, force } = where.values;
-      if (paths.length === 0 && !force) throw usageError("what is to be removed? Give a path");
+      if (paths.length === 0 && !force) throw usageError("nothing to remove: give a path");
       const opened = await openBox(where);
       await using box = opened.box;
       let exitCode: number = EXIT.ok;
       for (const path of paths) {
         try {
           const place = boxPath(path, opened);
-          if (/^\/?$|(^|\/)\.{1,2}$/.test(place)) throw refusal(`${quoted(path)} is not removed: name it another way`);
+          if (/^\/?$|(^|\/)\.{1,2}$/.test(place)) {
+            throw refusal(`refusing to remove ${quoted(path)}: name a file or directory below it`);
+          }
           if (!recursive) await refuseDirectory(box.fs.stat(place), path);
           await box.fs.remove(place, { recursive, force });
         } catch (error) {
@@ -67,5 +69,5 @@ export function rm(args: readonly string[]): Promise<number> {
 async function refuseDirectory(looking: Promise<{ isDirectory: boolean; isSymlink: boolean }>, path: string) {
   // What is missing, or a link that leads nowhere, is for the removal itself to tell.
   const info = await looking.catch(() => null);
-  if (info?.isDirectory && !info.isSymlink) throw refusal(`${quoted(path)} is a directory: say -r`);
+  if (info?.isDirectory && !info.isSymlink) throw refusal(`${quoted(path)} is a directory: use -r`);
 }

@@ -10,14 +10,14 @@ const INTRODUCTION = `Usage: exec-server shell [@NAME] [flags]
 
 Opens your login shell, on your own server on this machine or wherever --url or
 @NAME lead. It ends as the shell does. "~." at the beginning of a line ends the
-connection, "~?" shows what else there is. A lost connection is tried again for
+connection; "~?" shows the other keys. A lost connection is tried again for
 five minutes, while the shell waits.
 
   exec-server shell
   exec-server shell --url ssh://me@devbox -C /work`;
 
 const FLAGS = {
-  ...runFlags("Shell", "Where it begins."),
+  ...runFlags("Shell", "Directory to begin in."),
   ...WHERE_FLAGS,
   help: HELP_FLAG,
 } as const satisfies FlagTable;
@@ -29,7 +29,7 @@ export function shell(args: readonly string[]): Promise<number> {
     introduction: INTRODUCTION,
     async run(invocation) {
       const { values, positionals } = invocation;
-      if (positionals.length > 0) throw usageError("shell takes no command: use exec for one");
+      if (positionals.length > 0) throw usageError("shell takes no command: use exec to run one");
       const env = await sentVariables({ env: values.env, files: [] }, Deno.env.toObject());
       const { runOnTerminal } = await import("./terminal/run_on_terminal.ts");
       return await runOnTerminal({

@@ -28,7 +28,7 @@ async function checkDirectory(box: Devbox, path: string): Promise<void> {
   const info = await box.fs.stat(path).catch((error) => {
     throw refusal(`cannot run in ${quoted(path)}: ${error instanceof Error ? error.message : error}`, error);
   });
-  if (!info.isDirectory) throw refusal(`cannot run in ${quoted(path)}: it is no directory`);
+  if (!info.isDirectory) throw refusal(`cannot run in ${quoted(path)}: it is not a directory`);
 }
 
 /** What the command exits with here. */

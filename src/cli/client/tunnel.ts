@@ -13,9 +13,9 @@ import { carry } from "./tunnel_carry.ts";
 
 const INTRODUCTION = `Usage: exec-server tunnel [@NAME] [LOCAL:]REMOTE...
 
-Listens on ports of 127.0.0.1 here and leads every connection to a port of the
-box, until it is ended (Ctrl-C). LOCAL is REMOTE unless given; 0 is any free
-port. Prints a line for each once it listens.
+Listens on ports of 127.0.0.1 here and forwards every connection to a port of
+the box, until you end it (Ctrl-C). Without LOCAL both ports have the same
+number; 0 is any free port. Prints a line for each port once it listens.
 
   exec-server tunnel @devbox 8080
   exec-server tunnel @devbox 3000:8080 5433:5432`;
@@ -24,7 +24,7 @@ const LOOPBACK = "127.0.0.1";
 
 export const TUNNEL_FLAGS = {
   host: {
-    section: "Where to",
+    section: "Destination",
     kind: "text",
     placeholder: "ADDRESS",
     default: null,
@@ -47,7 +47,7 @@ export function tunnelPorts(word: string): TunnelPorts {
   const parts = /^(?:(\d{1,5}):)?(\d{1,5})$/.exec(word);
   const [local, remote] = [Number(parts?.[1] ?? parts?.[2]), Number(parts?.[2])];
   if (parts === null || local > 0xffff || remote > 0xffff || remote === 0) {
-    throw usageError(`${quoted(word)} is no pair of ports: write REMOTE or LOCAL:REMOTE, such as 3000:8080`);
+    throw usageError(`${quoted(word)} is not a port or pair of ports: write REMOTE or LOCAL:REMOTE, such as 3000:8080`);
   }
   return { local, remote };
 }
@@ -58,7 +58,7 @@ export function tunnel(args: readonly string[]): Promise<number> {
     flags: TUNNEL_FLAGS,
     introduction: INTRODUCTION,
     async run({ positionals: words, ...where }) {
-      if (words.length === 0) throw usageError("which port? Write REMOTE or LOCAL:REMOTE");
+      if (words.length === 0) throw usageError("the port is missing: write REMOTE or LOCAL:REMOTE");
       const pairs = words.map(tunnelPorts);
       const ended = Promise.withResolvers<number>();
       const { box } = await openBox(where, {
@@ -72,7 +72,7 @@ export function tunnel(args: readonly string[]): Promise<number> {
         },
       });
       await using _closing = box;
-      if (!box.has("netConnect")) throw refusal("this server opens no tunnels: start it with --allow-tunnel");
+      if (!box.has("netConnect")) throw refusal("cannot open a tunnel: the server must be started with --allow-tunnel");
       const listeners = pairs.map((pair) => listen(pair));
       for (const [index, listener] of listeners.entries()) {
         const { remote } = pairs[index]!;

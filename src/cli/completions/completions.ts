@@ -28,7 +28,7 @@ export async function completions(args: readonly string[]): Promise<number> {
     return 0;
   }
   refuseSurplus(surplus);
-  if (shell === undefined) throw usageError("for which shell? Write bash, zsh or fish");
+  if (shell === undefined) throw usageError("the shell is missing: write bash, zsh or fish");
   const script = SCRIPTS[shell];
   if (script === undefined) throw usageError(`there are no completions for ${quoted(shell)}: write bash, zsh or fish`);
   const commands = await Promise.all(

@@ -70,5 +70,5 @@ Deno.test("TracedTransport tells once that the file cannot be written, and goes 
     await Deno.remove(path);
   }
   assert.equal(told.length, 1);
-  assert.match(told[0]!, /^exec-server: the trace ends here: /);
+  assert.match(told[0]!, /^exec-server: cannot go on writing the trace: /);
 });

@@ -63,10 +63,10 @@ Deno.test("which way a copy goes, and what keeps its name", async () => {
   assert.deepEqual(await steps(":/etc/hosts", "."), ["/etc/hosts > ./hosts"]);
   assert.deepEqual(await steps(":b", "here"), ["/home/me/b > here/b"]);
   assert.deepEqual(await steps(":b", "new"), ["/home/me/b > new"]);
-  await assert.rejects(steps("a", "b", ":file"), /no directory/);
+  await assert.rejects(steps("a", "b", ":file"), /is not a directory/);
   assert.throws(() => readCopyWords(["a", "b"]), /both are here/);
   assert.throws(() => readCopyWords([":a", ":b"]), /both are on the box/);
-  assert.throws(() => readCopyWords(["a"]), /where to/);
+  assert.throws(() => readCopyWords(["a"]), /source or destination is missing/);
 });
 
 Deno.test("the bar fits its terminal and shows no escapes", () => {
@@ -96,7 +96,7 @@ Deno.test("a process by name, by id, and by the beginning of its id", () => {
   assert.equal(findProcess(all, "old").uid, "xyz444");
   assert.equal(findProcess(all, "abc111").uid, "abc111");
   assert.equal(findProcess(all, "abd").uid, "abd222");
-  assert.throws(() => findProcess(all, "xyz"), /begins the ids of 2/);
+  assert.throws(() => findProcess(all, "xyz"), /is the beginning of 2 ids/);
   assert.throws(() => findProcess(all, "ab"), /there is no process/);
 });
 
@@ -111,5 +111,7 @@ Deno.test("signals and ports as people write them", () => {
   for (const word of ["SEGV", "11", "0", "-9"]) assert.throws(() => signalOf(word), /known are SIGINT/);
   assert.deepEqual(tunnelPorts("8080"), { local: 8080, remote: 8080 });
   assert.deepEqual(tunnelPorts("0:80"), { local: 0, remote: 80 });
-  for (const word of ["0", "x", "1:2:3", "70000", ":80"]) assert.throws(() => tunnelPorts(word), /no pair of ports/);
+  for (const word of ["0", "x", "1:2:3", "70000", ":80"]) {
+    assert.throws(() => tunnelPorts(word), /is not a port or pair of ports/);
+  }
 });

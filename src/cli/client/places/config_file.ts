@@ -48,12 +48,12 @@ export function readPlace(
   const place = table(entry, `${path}: places.${name}`);
   for (const key of Object.keys(place)) {
     if ((KEYS as readonly string[]).includes(key)) continue;
-    throw refusal(`${attempted}: ${path} has ${quoted(key)} in it, and a place has only ${KEYS.join(", ")}`);
+    throw refusal(`${attempted}: ${path} has the unknown key ${quoted(key)} (known are ${KEYS.join(", ")})`);
   }
   const word = (key: (typeof KEYS)[number]): string | null => {
     const value = place[key] ?? null;
     if (value === null || (typeof value === "string" && value !== "")) return value;
-    throw refusal(`${attempted}: ${key} in ${path} must be a text`);
+    throw refusal(`${attempted}: ${key} in ${path} must be a string`);
   };
   const url = word("url");
   if (url === null) throw refusal(`${attempted}: the place in ${path} has no url`);

@@ -32,7 +32,7 @@ export const WHERE_FLAGS = {
     default: null,
     whenAbsent: "your own server on this machine",
     help: "The server: ws://, wss://, unix:/PATH, ssh://[USER@]HOST[:PORT], or https://RENDEZVOUS with --executor. " +
-      "@NAME is a place of config.toml instead.",
+      "@NAME stands for a place in config.toml.",
   },
   "token-file": {
     section: SECTION,
@@ -54,14 +54,14 @@ export const WHERE_FLAGS = {
     kind: "switch",
     default: false,
     hasVariable: false,
-    help: "ssh: put this very program on the other machine first, as ~/.local/bin/exec-server, unless it is there.",
+    help: "ssh: first copy this program to the other machine, as ~/.local/bin/exec-server, unless it is there.",
   },
   "trace-file": {
     section: SECTION,
     kind: "text",
     placeholder: "PATH",
     default: null,
-    help: "File to which every message to and from the server is added, a line each. It holds no token, but all else.",
+    help: "File to append every message to and from the server to, one per line. It holds everything but tokens.",
   },
 } as const satisfies FlagTable;
 

@@ -20,7 +20,9 @@ export interface WhereWords {
 export async function resolvePlace(where: WhereWords, env: Environment): Promise<ResolvedPlace> {
   const { values, givenAs } = where;
   if (where.place !== null) {
-    if (givenAs.url === "--url") throw usageError(`${quoted(`@${where.place}`)} and --url both say where: give one`);
+    if (givenAs.url === "--url") {
+      throw usageError(`${quoted(`@${where.place}`)} and --url both name a server: give one of them`);
+    }
     const { namedPlace } = await import("./config_file.ts");
     const named = await namedPlace(where.place, env);
     const place = placeOf(named.url, {
@@ -77,10 +79,10 @@ export function placeOf(text: string, { executor, install, writtenAs }: PlaceOpt
       return sshPlace(text, install, refused);
     case "http:":
     case "https:":
-      if (executor === null) throw refused(`${protocol}// is a rendezvous: say which --executor`);
+      if (executor === null) throw refused(`${protocol}// is a rendezvous: add --executor ID`);
       return { kind: "rendezvous", url: text, executor };
     default:
-      throw refused(`${protocol} is no way to a server: use ws:, wss:, unix:, ssh: or https:`);
+      throw refused(`unknown scheme ${protocol} (known are ws:, wss:, unix:, ssh: and https:)`);
   }
 }
 
@@ -90,7 +92,9 @@ function sshPlace(text: string, install: boolean, refused: (reason: string) => C
   if (parts === null) throw refused("write ssh://[USER@]HOST or ssh://[USER@]HOST:PORT");
   const [, user, host, port] = parts;
   // A host that begins with a dash would be taken for an option by ssh.
-  if (host!.startsWith("-") || user?.startsWith("-")) throw refused("no name of a host or user begins with a dash");
+  if (host!.startsWith("-") || user?.startsWith("-")) {
+    throw refused("names of hosts and users do not begin with a dash");
+  }
   const address = host!.replace(/^\[(.*)\]$/, "$1");
   return {
     kind: "ssh",
@@ -111,7 +115,7 @@ async function tokenOf(
 ): Promise<string | null> {
   const isByFlag = givenAs["token-file"] === "--token-file";
   if (place.kind === "ssh") {
-    if (isByFlag || placeFile !== null) throw usageError("ssh:// takes no token: ssh lets its user in by itself");
+    if (isByFlag || placeFile !== null) throw usageError("ssh:// takes no token: ssh itself decides who may log in");
     return null;
   }
   if (isByFlag) return await readToken("--token-file", values["token-file"]!);

@@ -24,7 +24,7 @@ new="$HOME/${REMOTE_PROGRAM}.new.$$"
 trap 'rm -f "$new"' EXIT
 cat >"$new"
 have=$(sha256sum "$new")
-test "\${have%% *}" = "$1" || { echo "what arrived has another digest" >&2; exit 1; }
+test "\${have%% *}" = "$1" || { echo "the copy is damaged: its digest differs" >&2; exit 1; }
 chmod 755 "$new"
 mv -f "$new" "$HOME/${REMOTE_PROGRAM}"`;
 
@@ -39,10 +39,12 @@ export async function installOver(place: SshPlace): Promise<void> {
 
   const [machine = "", found = ""] = (await run(place, ["sh", "-c", quote(LOOK)], null)).split("\n");
   if (machine !== `Linux ${MACHINES[Deno.build.arch]}`) {
-    throw refusal(`${attempted}: it is ${printable(machine)}, and this program is for Linux ${Deno.build.arch}`);
+    throw refusal(
+      `${attempted}: that machine is ${printable(machine)}, and this program is for Linux ${Deno.build.arch}`,
+    );
   }
   if (found.startsWith(`${digest} `)) return;
-  console.error(`exec-server: putting this program on ${place.destination} as ~/${REMOTE_PROGRAM}`);
+  console.error(`exec-server: copying this program to ${place.destination} as ~/${REMOTE_PROGRAM}`);
   await run(place, ["sh", "-c", quote(PUT), "sh", digest], program);
 }
 

@@ -109,14 +109,16 @@ export class SshTransport implements Transport {
     if (version === VERSION || this.#hasToldSkew) return;
     this.#hasToldSkew = true;
     console.error(
-      `exec-server: ${this.name} has version ${printable(version)}, this is ${VERSION}; --install puts this one there`,
+      `exec-server: ${this.name} has version ${
+        printable(version)
+      }, this is ${VERSION}; --install copies this one there`,
     );
   }
 }
 
 /** ssh's words for why, or ours where it has none. */
 function why(complaint: string, code: number): string {
-  if (NO_PROGRAM.test(complaint)) return "there is no exec-server on that machine; --install puts this one there";
+  if (NO_PROGRAM.test(complaint)) return "there is no exec-server on that machine; --install copies this one there";
   const lines = complaint.split("\n").map((line) => line.trim()).filter((line) => line !== "");
   return lines.length === 0 ? `ssh ended with ${code}` : printable(lines.slice(-2).join("; "));
 }

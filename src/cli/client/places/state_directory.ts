@@ -46,8 +46,10 @@ export function prepareStateDirectory(path: string): void {
 /** Another user could have made a directory of that name, in /tmp at least, and would then hold our socket. */
 function checkOwner(path: string): void {
   const { isDirectory, isSymlink, uid, mode } = Deno.lstatSync(path);
-  if (isSymlink || !isDirectory) throw refusal(`cannot use ${path}: it is no directory; remove it`);
-  if (uid !== ownUid()) throw refusal(`cannot use ${path}: it belongs to user ${uid}; have it removed`);
+  if (isSymlink || !isDirectory) throw refusal(`cannot use ${path}: it is not a directory; remove it`);
+  if (uid !== ownUid()) {
+    throw refusal(`cannot use ${path}: it belongs to user ${uid}; have that user or root remove it`);
+  }
   if (((mode ?? 0) & 0o777) !== PRIVATE) Deno.chmodSync(path, PRIVATE);
 }
 

@@ -73,7 +73,7 @@ export class TracedTransport implements Transport {
       for (let rest = line; rest.length > 0;) rest = rest.subarray(this.#file.writeSync(rest));
     } catch (error) {
       this.#file = null;
-      console.error(`exec-server: the trace ends here: ${error instanceof Error ? error.message : error}`);
+      console.error(`exec-server: cannot go on writing the trace: ${error instanceof Error ? error.message : error}`);
     }
   }
 }
