@@ -61,7 +61,7 @@ Deno.test("`conform` finds a promise that is broken, and says which", async () =
   );
   assert.match(stdout, /\n {2}NO {2}state: process\/attach answers .*\n {8}the state should be .*"role":"view"/);
   assert.match(stdout, /\n\d+ promises kept, [1-9]\d* broken, /);
-  assert.match(stdout, /\nNot looked at:\n {2}- limits/);
+  assert.match(stdout, /\nNot checked by conform:\n {2}- limits/);
 });
 
 Deno.test("`conform` says what is wrong with its command line, and with a server that is not there", async () => {

@@ -20,7 +20,7 @@ export const CONFORM_FLAGS = {
     placeholder: "PATH",
     default: null,
     hasVariable: false,
-    help: "File with the token to present, where the URL holds none.",
+    help: "File with the token, if the URL holds none.",
   },
   json: jsonSwitch("Flags"),
   help: helpAction("Flags"),
@@ -32,8 +32,8 @@ Checks whether a server keeps the promises of docs/protocol.md: this one, or
 any other that speaks the protocol. URL is the line that the server printed:
 ws://IP:PORT or wss://HOST:PORT, with its token if it has one. It starts
 processes and writes files in a directory of its own on the server's machine,
-and removes them again. What is beyond the base protocol is checked where the
-server shows the flag for it. Exit status: 0 when all promises that were
+and removes them again. Extensions of the base protocol are checked if the
+server shows the flag for them. Exit status: 0 when all promises that were
 checked were kept, 1 when one was not, 2 when the command line is not
 understood.`;
 
@@ -87,8 +87,8 @@ function verdict({ server, counts, notTested, leftBehind }: ConformReport): stri
   return [
     "",
     `${passed} promises kept, ${failed} broken, ${skipped} not checked${server === null ? "" : ` (server ${server})`}.`,
-    ...(leftBehind === null ? [] : [`Something could not be removed again: ${leftBehind}`]),
-    "Not looked at:",
+    ...(leftBehind === null ? [] : [`Could not remove everything: ${leftBehind}`]),
+    "Not checked by conform:",
     ...notTested.map((text) => `  - ${text}`),
     "",
   ].join("\n");

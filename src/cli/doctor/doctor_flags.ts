@@ -26,7 +26,7 @@ export const DOCTOR_INTRODUCTION = `Usage: exec-server doctor [flags]
        exec-server doctor @NAME|--url URL [--json]
 
 Says which sandboxes work on this machine, which of the usual policies can be
-enforced, and what to change where one cannot. Also says who could connect to
+enforced, and what to change if one cannot. Also says who could connect to
 a server with the given flags. The tests run as the server would run them, in
 a temporary directory, and change nothing else. Exit status: 0 when all
 policies can be enforced and a server with these flags would start, 1 when

@@ -54,7 +54,7 @@ export function doctorText(report: DoctorReport): string {
       line(
         fileHelper.works,
         "confined file helper",
-        fileHelper.reason ?? "reads what it may, and writes nowhere else",
+        fileHelper.reason ?? "reads and writes only where it may",
       ),
       line(programWatch.works, "deciding programs (mcp)", programWatch.reason ?? "a test program was denied"),
     ],
@@ -84,7 +84,7 @@ function doorLines({ refused, findings }: DoorReport): string[] {
 function identityLine({ file, fingerprint, refused }: IdentityReport): string {
   if (refused !== null) return line(false, "identity", refused);
   if (fingerprint !== null) return line(true, "identity", `${fingerprint} (${file})`);
-  const detail = file === null ? "there is no place for one: give --identity-file" : `none yet; --remote makes ${file}`;
+  const detail = file === null ? "HOME is not set: give --identity-file" : `none yet; --remote makes ${file}`;
   return `  --  ${"identity".padEnd(TITLE_WIDTH)}${detail}`;
 }
 

@@ -35,8 +35,8 @@ export const FORWARD_FLAGS = {
 const FORWARD_INTRODUCTION = `Usage: exec-server forward --connect URL --remote URL --environment-id ID [flags]
 
 Registers in the noise form and passes each client on to another server, over
-a connection of its own. It does not look into messages. The server may be any that speaks
-JSON-RPC over websockets.
+a connection of its own. It does not look into messages. The server may be any
+that speaks JSON-RPC over websockets.
 
 Example: exec-server forward --connect ws://127.0.0.1:9000
              --remote https://hub.example --environment-id devbox-7

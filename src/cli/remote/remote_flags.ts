@@ -18,14 +18,14 @@ export const REGISTRATION_FLAGS = {
     kind: "text",
     placeholder: "ID",
     default: null,
-    help: "Register under this id in the noise form: sealed between client and executor.",
+    help: "Register under this id in the noise form: encrypted between client and executor.",
   },
   name: {
     section: "Remote",
     kind: "text",
     placeholder: "NAME",
     default: null,
-    help: "What lists of executors show. The seed form sends codex-exec-server without it.",
+    help: "Name to show in lists of executors. Without it the seed form sends codex-exec-server.",
   },
   "remote-token-file": {
     section: "Remote",
@@ -49,7 +49,7 @@ export const REGISTRATION_FLAGS = {
     section: "Remote",
     kind: "switch",
     default: false,
-    help: "End when standard input does.",
+    help: "End when standard input ends.",
   },
   "executor-credential-stdin": {
     section: "Remote",
@@ -63,7 +63,7 @@ export const REGISTRATION_FLAGS = {
     section: "Remote",
     kind: "switch",
     default: false,
-    help: "Accept http:// and ws:// beyond this machine. Whoever is on the way can then read the token.",
+    help: "Accept http:// and ws:// beyond this machine. Others on the network can then read the token.",
   },
 } as const satisfies FlagTable;
 
@@ -76,7 +76,7 @@ export const REMOTE_FLAGS = {
     kind: "text",
     placeholder: "ID",
     default: null,
-    help: "Register under this id in the seed form: plain JSON-RPC, which the rendezvous could read.",
+    help: "Register under this id in the seed form: plain JSON-RPC, which the rendezvous can read.",
   },
   "remote-transport": {
     section: "Remote",
@@ -94,8 +94,8 @@ export const REMOTE_INTRODUCTION = `Usage: exec-server --remote URL --environmen
        exec-server --remote URL --executor-id ID [flags]
 
 Registers with a registry and serves the clients that its rendezvous sends,
-for machines that cannot be reached from outside. It listens nowhere. Whatever
-may pass is tried again; a token that is refused ends it with status 1.
+for machines that cannot be reached from outside. It listens on no port. Passing
+failures are tried again; if its token is refused, it ends with status 1.
 
 Example: EXEC_SERVER_REMOTE_TOKEN=... exec-server --remote https://hub.example
              --environment-id devbox-7

@@ -23,7 +23,7 @@ export async function executors(args: readonly string[]): Promise<number> {
   }
   const { values, positionals } = parsed;
   refuseSurplus(positionals[0]);
-  if (values.url === null) throw usageError("--url URL is missing: where the rendezvous is reached");
+  if (values.url === null) throw usageError("--url URL is missing: the URL of the rendezvous");
   const url = listUrl(values.url);
   const token = await readToken(values["token-file"], env);
   const { executors } = await fetchList(url, token, env);

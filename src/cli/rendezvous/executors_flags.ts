@@ -16,7 +16,7 @@ export const EXECUTORS_FLAGS = {
     kind: "text",
     placeholder: "URL",
     default: null,
-    help: "Where it is reached, such as https://rendezvous.example.com.",
+    help: "URL of the rendezvous, such as https://rendezvous.example.com.",
   },
   "token-file": {
     section: "Rendezvous",

@@ -76,7 +76,7 @@ async function run(invocation: RendezvousInvocation): Promise<number> {
   onHangUp({ terminalLost: stop, reloads, log });
 
   const url = server.url.replace(/^ws/, "http");
-  if (!await print(`${url}\n`)) log.warn("nobody reads the address: standard output is closed");
+  if (!await print(`${url}\n`)) log.warn("cannot print the address: standard output is closed");
   log.info("rendezvous is listening", {
     url,
     publicUrl: publicUrl ?? undefined,
@@ -104,7 +104,7 @@ async function reloadTokens(
     log.info("the tokens were read again", { tokens: table.entries.length, dropped });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    log.error("the tokens cannot be read again, the old ones stay in force", { reason });
+    log.error("cannot read the tokens again: the old ones stay in force", { reason });
   }
 }
 

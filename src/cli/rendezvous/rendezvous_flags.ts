@@ -12,11 +12,12 @@ import { SERVE_FLAGS } from "../serve/serve_flags.ts";
 
 export const RENDEZVOUS_INTRODUCTION = `Usage: exec-server rendezvous --tokens PATH [--listen URL] [flags]
 
-Where executors that dial out (--remote) and their clients meet: registry and
-rendezvous in one. Everybody shows a token of the file (exec-server token).
-Once it listens, its URL is the one line on standard output; the log, with
-audit lines for who came and went, goes to standard error. On SIGHUP the
-tokens, the certificate and its key are read again.`;
+The server where executors that dial out (--remote) and their clients meet:
+registry and rendezvous in one. Everyone needs a token of the file (exec-server
+token).
+Once it listens, it prints one line on standard output, its URL. The log, with
+lines for everyone who connects and leaves, goes to standard error. On SIGHUP
+the tokens, the certificate and its key are read again.`;
 
 /** More than one machine has ports for; a larger number is a slip. */
 const MAX_COUNT = 1_000_000;
@@ -39,7 +40,7 @@ export const RENDEZVOUS_FLAGS = {
     kind: "text",
     placeholder: "URL",
     default: null,
-    whenAbsent: "as they have reached it",
+    whenAbsent: "the address they used",
     help: "Where executors and clients reach it, such as https://rendezvous.example.com: needed behind a proxy that " +
       "changes Host or ends TLS.",
   },
@@ -47,7 +48,8 @@ export const RENDEZVOUS_FLAGS = {
     section: "Listening",
     kind: "switch",
     default: false,
-    help: "A proxy in front has TLS, and says in X-Forwarded-For who connects. Needed for ws:// beyond this machine.",
+    help:
+      "Trust a proxy in front that has TLS, and says in X-Forwarded-For who connects. Needed for ws:// beyond this machine.",
   },
   tokens: {
     section: "Authentication",
@@ -86,7 +88,8 @@ export const RENDEZVOUS_FLAGS = {
     min: 1,
     max: MAX_COUNT,
     default: DEFAULT_REQUESTS_PER_SECOND,
-    help: "How many requests of one address are answered per second. More are put off, and refused if that takes 8 s.",
+    help:
+      "How many requests of one address are answered per second. Others are delayed, and refused if that would take 8 s.",
   },
   log: SERVE_FLAGS.log,
   "log-level": SERVE_FLAGS["log-level"],

@@ -38,8 +38,8 @@ export const SERVE_FLAGS = {
     section: "Listening",
     kind: "switch",
     default: false,
-    help: "Ask for no token where one is otherwise required: without --listen, and on an address beyond this machine " +
-      "without --ws-auth. Anyone who can reach the port can then run commands.",
+    help: "Do not require a token where one is otherwise required: without --listen, and on an address beyond this " +
+      "machine without --ws-auth. Anyone who can reach the port can then run commands.",
   },
   "allow-other-users": {
     section: "Listening",
@@ -162,7 +162,8 @@ export const SERVE_FLAGS = {
     default: null,
     whenAbsent: "arrival order",
     help: "Run up to N requests of a connection at once, and N control requests besides, in any order. Without this " +
-      "flag results are as if requests ran in arrival order, but waits and control requests do not hold up others.",
+      "flag results are as if requests ran in the order in which they arrived, but waits and control requests do not " +
+      "delay others.",
   },
   "max-processes-per-connection": {
     section: "Requests and processes",
@@ -179,7 +180,7 @@ export const SERVE_FLAGS = {
     min: 1,
     max: MAX_RETAINED_OUTPUT_BYTES,
     default: 1_048_576,
-    help: "How much output of one process is kept for reading again and for snapshots.",
+    help: "How much output of one process is kept, to be read again and for snapshots.",
   },
   "closed-process-retention-ms": {
     section: "Requests and processes",
@@ -196,7 +197,7 @@ export const SERVE_FLAGS = {
     max: MAX_PROCESSES,
     default: 4096,
     help:
-      "How many closed processes are kept for reading, over all sessions. Above it the one that closed first is dropped.",
+      "How many closed processes are kept for reading, over all sessions. Beyond that the one that closed first is dropped.",
   },
   "max-closed-process-bytes": {
     section: "Requests and processes",
@@ -204,7 +205,7 @@ export const SERVE_FLAGS = {
     min: 1,
     max: MAX_KEPT_BYTES,
     default: 268_435_456,
-    help: "How much memory closed processes may hold together. Above it the one that closed first is dropped.",
+    help: "How much memory closed processes may take together. Beyond that the one that closed first is dropped.",
   },
   "acknowledged-output-bytes": {
     section: "Requests and processes",
@@ -212,8 +213,8 @@ export const SERVE_FLAGS = {
     min: 1,
     max: MAX_KEPT_BYTES,
     default: 536_870_912,
-    help: "How much memory the output may take that clients have not acknowledged yet, over all processes with " +
-      "acknowledged output. More starts of such processes are refused.",
+    help: "How much memory output that clients have not acknowledged may take, over all processes with acknowledged " +
+      "output. When it is full, no more such processes are started.",
   },
   "detached-output-bytes": {
     section: "Requests and processes",
@@ -221,19 +222,20 @@ export const SERVE_FLAGS = {
     min: 1,
     max: MAX_KEPT_BYTES,
     default: 67_108_864,
-    help: "How much of that one process may hold while its client is away. Then the process has to wait.",
+    help:
+      "How much output that is not acknowledged one process may hold while its client is away. Then the process has to wait.",
   },
   "allow-direct-exec": {
     section: "Requests and processes",
     kind: "switch",
     default: true,
-    help: "Let process/start start processes of the kind direct.",
+    help: "Let clients start processes with kind direct in process/start.",
   },
   "allow-prepared-exec": {
     section: "Requests and processes",
     kind: "switch",
     default: true,
-    help: "Let process/start start processes of the kind prepared, exactly as given.",
+    help: "Let clients start processes with kind prepared in process/start: exactly as given.",
   },
   "allow-tunnel": {
     section: "Requests and processes",
@@ -246,16 +248,15 @@ export const SERVE_FLAGS = {
     kind: "choice",
     choices: SANDBOX_SETTINGS,
     default: "auto",
-    help:
-      "What confines requests that carry a sandbox object. A request that cannot be confined is refused, never run without.",
+    help: "How requests that carry a sandbox object are confined. A request that cannot be confined is refused.",
   },
   linger: {
     section: "Requests and processes",
     kind: "switch",
     default: true,
     help:
-      "Wait up to 250 us on the main thread for the next event, at first awake. Without it small requests take twice " +
-      "as long, and the processor is free at once.",
+      "Keep the main thread waiting up to 250 us for the next event, at first in a busy loop. With --no-linger the " +
+      "processor is free at once, and small requests take twice as long.",
   },
   "shutdown-grace-period-ms": {
     section: "Sessions and shutdown",
@@ -279,7 +280,7 @@ export const SERVE_FLAGS = {
     min: 0,
     max: MAX_TIMER_MS,
     default: 86_400_000,
-    help: "How long a client may ask its session to wait instead (detachTtlMs of initialize).",
+    help: "The longest time for which a client may ask its session to wait instead (detachTtlMs of initialize).",
   },
   "idle-exit": {
     section: "Sessions and shutdown",
@@ -287,8 +288,8 @@ export const SERVE_FLAGS = {
     placeholder: "DURATION",
     default: null,
     whenAbsent: "never",
-    help: "End the server when it was not used for so long, such as 30m: no connection, no waiting session and no " +
-      "running process.",
+    help: "End the server after this time without use, such as 30m: no connection, no waiting session and no running " +
+      "process.",
   },
   "keep-processes-on-session-end": {
     section: "Sessions and shutdown",
@@ -301,8 +302,8 @@ export const SERVE_FLAGS = {
     kind: "switch",
     default: true,
     help:
-      "Let every session list and reach, by uid, processes that outlive their session. Without this flag a session " +
-      "reaches only its own.",
+      "Let every session list and use (by uid) processes that outlive their session. With --no-shared-processes a " +
+      "session only sees its own.",
   },
   log: {
     section: "Log",
@@ -316,7 +317,7 @@ export const SERVE_FLAGS = {
     kind: "choice",
     choices: LOG_LEVELS,
     default: "info",
-    help: "The least urgent messages to log.",
+    help: "Log messages of this level and above.",
   },
   help: helpAction("Other"),
   version: { section: "Other", kind: "action", short: "V", help: "Show the version." },

@@ -43,7 +43,7 @@ export async function token(args: readonly string[]): Promise<number> {
       return await showHelp();
     default:
       throw usageError(
-        `${verb === undefined ? "what to do is missing" : `unknown word ${quoted(verb)}`}: ` +
+        `${verb === undefined ? "the action is missing" : `unknown word ${quoted(verb)}`}: ` +
           `write exec-server token create, list or revoke`,
       );
   }

@@ -42,7 +42,7 @@ export const TOKEN_CREATE_FLAGS = {
     default: null,
     hasVariable: false,
     help:
-      "What it is good for, with commas between: executor (to offer one), client (to use one), viewer (to list them).",
+      "What the token allows, with commas between: executor (to be one), client (to use one), viewer (to list them).",
   },
   ids: {
     section: "New token",
@@ -50,7 +50,8 @@ export const TOKEN_CREATE_FLAGS = {
     placeholder: "IDS",
     default: null,
     hasVariable: false,
-    help: 'Which executors it is for: ids with commas between, in which "*" stands for any characters and "?" for one.',
+    help:
+      'Which executors the token is for: ids with commas between, in which "*" stands for any characters and "?" for one.',
   },
   expires: {
     section: "New token",
@@ -59,7 +60,7 @@ export const TOKEN_CREATE_FLAGS = {
     default: null,
     whenAbsent: "never",
     hasVariable: false,
-    help: "When it expires: in 90d, 12h or 30m from now, or at a time such as 2027-01-31T12:00:00Z.",
+    help: "When the token expires: 90d, 12h or 30m from now, or a time such as 2027-01-31T12:00:00Z.",
   },
   help,
 } as const satisfies FlagTable;
