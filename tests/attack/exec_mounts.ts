@@ -41,7 +41,7 @@ async function refuses(scene: WatchedScene, path: string, sandbox?: string): Pro
     rules: RULES,
     ...(sandbox === undefined ? {} : { sandbox }),
   });
-  assert.match(stderr, /can be written from inside the sandbox; a rule that names this very path would allow it\n$/);
+  assert.match(stderr, /can be written from inside the sandbox; a rule for this exact path would allow it\n$/);
   assert.equal(escalations.at(-1)!.type, "refused");
   assert.ok(!Array.from(Deno.readDirSync(scene.out)).some(({ name }) => name === "WIN"));
 }

@@ -77,7 +77,7 @@ attack("the refusal says why, and what would help", async (scene) => {
   const { stderr, exitCode, escalations } = await scene.run("./touch x", TOUCH_IS_ALLOWED);
   assert.match(
     stderr,
-    /^Execution denied: cannot leave the sandbox: .*; a rule that names this very path would allow it\n$/,
+    /^Execution denied: cannot leave the sandbox: .*; a rule for this exact path would allow it\n$/,
   );
   assert.equal(exitCode, 1);
   assert.equal(escalations[0]!.type, "refused");

@@ -38,7 +38,7 @@ Deno.test("`conform` says what a server does not offer", async () => {
   assert.deepEqual([code, skipped.filter(([area]) => area !== "door")], [0, [
     ...results.filter(({ area }) => area === "attach").map(() => [
       "attach",
-      "not offered: sessions of this server do not reach each other's processes",
+      "not offered: sessions of this server cannot use each other's processes",
     ]),
     ...results.filter(({ area }) => area === "tunnels").map(() => [
       "tunnels",
@@ -57,7 +57,7 @@ Deno.test("`conform` finds a promise that is broken, and says which", async () =
   assert.equal(code, 1);
   assert.match(
     stdout,
-    /\n {2}NO {2}missing: What is not there is -32004\.\n {8}fs\/readFile should be refused with -32004: /,
+    /\n {2}NO {2}missing: A file that does not exist is -32004\.\n {8}fs\/readFile should be refused with -32004: /,
   );
   assert.match(stdout, /\n {2}NO {2}state: process\/attach answers .*\n {8}the state should be .*"role":"view"/);
   assert.match(stdout, /\n\d+ promises kept, [1-9]\d* broken, /);

@@ -91,7 +91,7 @@ async function openPortable(): Promise<FileSystemUnderTest> {
 
 testFileSystem("portable with few permissions", sharedByAll(openPortable), WITH_FEW_PERMISSIONS);
 
-const WHOLE = /^cannot hand over content while it is fetched: from a remote filesystem it comes whole, or through open/;
+const WHOLE = /^cannot stream content from a remote filesystem: read the file whole, or use open\(\)/;
 
 /** What only a server needs: a client asks for parts, or streams. */
 const REMOTELY: Refusals = {

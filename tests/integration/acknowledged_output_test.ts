@@ -172,7 +172,7 @@ Deno.test("while its client is away a child writes on as far as it may, waits, a
   }
   await assert.rejects(
     witness.call("process/ack", { uid: uid!, seq: 1 }),
-    refusal(-32600, /^process \w+ belongs to another session, and only that acknowledges its output$/),
+    refusal(-32600, /^process \w+ belongs to another session, and only that session can acknowledge its output$/),
   );
   const looked = await witness.call("process/read", { uid: uid!, afterSeq: 20 });
   assert(looked.chunks.length > 0);

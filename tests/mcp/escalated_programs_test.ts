@@ -41,7 +41,7 @@ watchTest(
       },
     });
     assert.equal(calls.at(-1)!.cwd, scene.ws);
-    const reason = `its working directory is not ${scene.ws} any more`;
+    const reason = `its working directory is no longer ${scene.ws}`;
     assert.equal(stdout, "");
     assert.equal(stderr, `Execution denied: cannot leave the sandbox: ${reason}\n`);
     assert.deepEqual(escalations, [{ type: "refused", reason }]);
@@ -57,7 +57,7 @@ watchTest("a program whose directory is moved during the decision does not leave
     },
   });
   assert.equal(stdout, "");
-  assert.match(stderr, /its working directory is not .*\/ws\/sub any more/);
+  assert.match(stderr, /its working directory is no longer .*\/ws\/sub/);
 });
 
 watchTest("no library of the caller's choice is loaded into an escalated program", async (scene) => {

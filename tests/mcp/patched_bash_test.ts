@@ -164,7 +164,7 @@ watchTest("wrapper: who moves to another directory after the decision is refused
   const command = `MOVES_TO=/etc python3 ask.py "$PWD" 0,1,2 /bin/pwd pwd -P`;
   const { stdout, stderr, counters } = await scene.run(command, { ...STOCK, rules: { pwd: ESCALATE } });
   assert.equal(stdout, "");
-  assert.match(stderr, /cannot leave the sandbox: its working directory is not .*\/ws any more\n\{"exit_code":1\}\n$/);
+  assert.match(stderr, /cannot leave the sandbox: its working directory is no longer .*\/ws\n\{"exit_code":1\}\n$/);
   assert.deepEqual([counters.escalated, counters.refused], [1, 1]);
 });
 

@@ -53,7 +53,7 @@ Deno.test("the library works on codex exec-server, as far as that goes", () =>
       const sleeping = await box.spawn(["sleep", "1000"]);
       await sleeping.terminate();
       assert.equal((await sleeping.status).signal, "SIGKILL");
-      await assert.rejects(box.run(["true"], { timeout: 5 }), /this server has none; use an AbortSignal/);
+      await assert.rejects(box.run(["true"], { timeout: 5 }), /this server does not support it; use an AbortSignal/);
       await assert.rejects(head.closeStdin(), /cannot close the input/);
       await reader.cancel();
     } finally {

@@ -58,7 +58,7 @@ export class RemoteFileSystem implements fs.FileSystem {
       throw new ServerError(
         "fs/readFile",
         INVALID_REQUEST,
-        "cannot hand over content while it is fetched: from a remote filesystem it comes whole, or through open()",
+        "cannot stream content from a remote filesystem: read the file whole, or use open()",
       );
     }
     const bytes = await this.content(request, signal);

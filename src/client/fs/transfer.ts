@@ -215,7 +215,7 @@ export async function download(
     else await downloadFile({ fs, files, progress, options }, from, part, "");
     const isTaken = await fs.lstat(target).then(() => true, () => false);
     if (isTaken && !overwrite) {
-      throw new Error(`cannot download to ${target}: something is there already; say \`overwrite\``);
+      throw new Error(`cannot download to ${target}: it already exists; set \`overwrite\` to replace it`);
     }
     if (isTaken && info.isDirectory) await fs.rm(target, { recursive: true });
     await fs.rename(part, target);
@@ -236,7 +236,7 @@ async function downloadDirectory(context: UploadContext, from: string, to: strin
     if (isIgnored(path, isDirectory)) continue;
     // A name comes from the box: it must not lead anywhere else.
     if (fileName === "" || fileName === "." || fileName === ".." || /[/\0]/.test(fileName)) {
-      throw new Error(`cannot download ${from}: the box names a file ${JSON.stringify(fileName)}`);
+      throw new Error(`cannot download ${from}: the box sent the unsafe file name ${JSON.stringify(fileName)}`);
     }
     const [source, target] = [joinPath(from, fileName), `${to}/${fileName}`];
     // A link to a directory may lead back to where it is.

@@ -52,7 +52,7 @@ export async function upgradeToWebSocket(stream: ByteStream, options: UpgradeOpt
   for (let at = 0; at < request.length;) at += await stream.write(request.subarray(at));
 
   const answer = await readHead(stream);
-  if (answer === null) throw new ConnectionRefusedError(`${attempted}: the answer to the upgrade is no HTTP`);
+  if (answer === null) throw new ConnectionRefusedError(`${attempted}: the answer to the upgrade is not HTTP`);
   const { head, rest } = answer;
   const [, status = ""] = /^HTTP\/1\.1 (\d{3})/.exec(head) ?? [];
   if (status !== "101") {
@@ -63,7 +63,7 @@ export async function upgradeToWebSocket(stream: ByteStream, options: UpgradeOpt
   const [, accept = ""] = /^sec-websocket-accept:\s*(\S+)/im.exec(head) ?? [];
   const expected = await crypto.subtle.digest("SHA-1", new TextEncoder().encode(key + ACCEPT_GUID));
   if (accept !== encodeBase64(new Uint8Array(expected))) {
-    throw new ConnectionRefusedError(`${attempted}: the answer is not to our upgrade`);
+    throw new ConnectionRefusedError(`${attempted}: the answer belongs to another request`);
   }
   return rest;
 }

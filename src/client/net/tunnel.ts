@@ -80,7 +80,11 @@ export class Tunnel {
   /** Connects. Throws a `ServerError` when nobody listens there, or the server opens no tunnels. */
   static async open(session: Session, port: number, { host, signal }: TunnelOptions): Promise<Tunnel> {
     if (!session.has("netConnect")) {
-      throw new ServerError("net/connect", -32601, "this server opens no tunnels: start it with --allow-tunnel");
+      throw new ServerError(
+        "net/connect",
+        -32601,
+        "cannot open a tunnel: the server must be started with --allow-tunnel",
+      );
     }
     const tunnelId = crypto.randomUUID();
     const tunnel = new Tunnel(session, tunnelId);

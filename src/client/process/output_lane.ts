@@ -114,8 +114,8 @@ export class OutputLane {
       start: (controller) => {
         this.#controller = controller;
         if (passed === 0) return;
-        const message = `cannot read this stream from its beginning: ${passed} bytes went by before it was taken; ` +
-          "take the stream before you await the status";
+        const message = `cannot read this stream from its beginning: ${passed} bytes came before anyone read it; ` +
+          "begin to read before you await the status";
         controller.error(new OutputGapError(message, { afterSeq: 0, droppedBytes: passed }));
         this.#receiver = () => {};
       },

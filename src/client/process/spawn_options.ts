@@ -102,10 +102,10 @@ export function startParams(
   const { timeout, idleTimeout } = options;
   const needsDeadlines = timeout !== undefined || idleTimeout !== undefined;
   if (needsDeadlines && info.capabilities.processDeadlines !== true) {
-    throw new TypeError("cannot start a process with a timeout: this server has none; use an AbortSignal");
+    throw new TypeError("cannot start a process with a timeout: this server does not support it; use an AbortSignal");
   }
   if (options.name !== undefined && info.capabilities.processName !== true) {
-    throw new TypeError("cannot start a process with a name: this server has none");
+    throw new TypeError("cannot start a process with a name: this server does not support it");
   }
   return {
     processId,

@@ -25,7 +25,7 @@ async function onStage(scene: Scene, more: Record<string, unknown> = {}): Promis
   const other = await scene.connect();
   const listed = await other.result("process/list", { scope: "server" });
   if (!listed.processes.some((entry: { uid: string }) => entry.uid === uid)) {
-    throw new Skipped("not offered: sessions of this server do not reach each other's processes");
+    throw new Skipped("not offered: sessions of this server cannot use each other's processes");
   }
   return { owner, other, processId, uid };
 }
@@ -69,7 +69,7 @@ export const ATTACH: readonly Check[] = [
   }),
   attachCheck(
     "output",
-    "Who attaches is told what is retained, then what comes, then the end; the owner is told as before.",
+    "An attached connection gets the retained output, then new output, then the end; the owner is told as before.",
     async (scene) => {
       const { owner, other, processId, uid } = await onStage(scene);
       await other.result("process/attach", { uid });
@@ -83,14 +83,14 @@ export const ATTACH: readonly Check[] = [
       await owner.told("process/closed", processId);
     },
   ),
-  attachCheck("after-seq", "With afterSeq only later events are told.", async (scene) => {
+  attachCheck("after-seq", "With afterSeq only later events are sent.", async (scene) => {
     const { owner, other, processId, uid } = await onStage(scene);
     await other.result("process/attach", { uid, afterSeq: 1 });
     await owner.result("process/write", { processId, chunk: base64("b\n"), writeId: "b" });
     const { seq, chunk } = await viewed(other, "process/viewOutput", uid);
     same([seq, textOf(chunk)], [2, "got b\n"], "the first thing that is told");
   }),
-  attachCheck("role", "Who looks on cannot change the process; who controls it can.", async (scene) => {
+  attachCheck("role", "A viewer cannot change the process; a controller can.", async (scene) => {
     const { other, uid } = await onStage(scene);
     await other.result("process/attach", { uid });
     await other.refused(-32600, "process/write", { uid, chunk: base64("no\n"), writeId: "1" });
@@ -101,20 +101,24 @@ export const ATTACH: readonly Check[] = [
     while (!text.includes("got")) text += await viewedText(other, uid, 1);
     holds(text.endsWith("got c\n"), `only what the controller wrote should arrive: ${JSON.stringify(text)}`);
   }),
-  attachCheck("detach", "After process/detach nothing more is told, and a second one is no error.", async (scene) => {
-    const { owner, other, processId, uid } = await onStage(scene);
-    await other.result("process/attach", { uid });
-    await viewedText(other, uid, 3);
-    same(await other.result("process/detach", { uid }), {}, "process/detach");
-    same(await other.result("process/detach", { uid }), {}, "a second one");
-    await owner.result("process/terminate", { processId });
-    await owner.told("process/closed", processId);
-    // Whatever was told before this answer would have come before it.
-    await other.result("environment/status");
-    const told = other.untaken.filter(({ params }) => params?.uid === uid);
-    same(told, [], "what is told afterwards");
-  }),
-  attachCheck("unreachable", "A process that is not shared, or that nobody has started, is -32600.", async (scene) => {
+  attachCheck(
+    "detach",
+    "After process/detach no more events are sent, and a second one is no error.",
+    async (scene) => {
+      const { owner, other, processId, uid } = await onStage(scene);
+      await other.result("process/attach", { uid });
+      await viewedText(other, uid, 3);
+      same(await other.result("process/detach", { uid }), {}, "process/detach");
+      same(await other.result("process/detach", { uid }), {}, "a second one");
+      await owner.result("process/terminate", { processId });
+      await owner.told("process/closed", processId);
+      // Whatever was told before this answer would have come before it.
+      await other.result("environment/status");
+      const told = other.untaken.filter(({ params }) => params?.uid === uid);
+      same(told, [], "what is told afterwards");
+    },
+  ),
+  attachCheck("unreachable", "A process that is not shared, or does not exist, is -32600.", async (scene) => {
     const { owner, other } = await onStage(scene);
     const processId = await scene.start(owner, ["sleep", "60"], { keepOnSessionEnd: false });
     const { processes } = await owner.result("process/list", { scope: "session" });
@@ -123,7 +127,7 @@ export const ATTACH: readonly Check[] = [
     await other.refused(-32600, "process/attach", { uid: "000000000000" });
     await other.refused(-32602, "process/attach", {});
   }),
-  attachCheck("name", "A process is attached to by its name, which only one living process has.", async (scene) => {
+  attachCheck("name", "A process can be attached to by its name, which only one living process has.", async (scene) => {
     const name = scene.name("named");
     const { owner, other, uid } = await onStage(scene, { name });
     const attached = await other.result("process/attach", { name });

@@ -24,7 +24,7 @@ export const DOOR: readonly Check[] = [
   },
   {
     id: "door/token",
-    promise: "A client without the token is not let in, where one is asked for.",
+    promise: "If the server asks for a token, a client without it is refused.",
     run: async (scene) => {
       if (scene.token === null) throw new Skipped("no token was given to this run");
       const wrong = [null, "wrong"];

@@ -11,7 +11,7 @@ export const ENVELOPE: readonly Check[] = [
       holds(text.includes(`"id":${id}`), `the answer should have the id ${id}: it is ${text}`);
     }
   }),
-  promised("envelope/unknown-members", "jsonrpc and members that nobody knows are ignored.", async (peer) => {
+  promised("envelope/unknown-members", "jsonrpc and unknown members are ignored.", async (peer) => {
     peer.send('{"jsonrpc":"1.0","id":1,"method":"environment/status","params":{},"more":{"a":1}}');
     same((await peer.answer(1)).result, { status: "ready" }, "the result");
   }),

@@ -20,7 +20,7 @@ export const EXTENSIONS: readonly Check[] = [
     const { processes } = await peer.result("process/list", { scope: "session" });
     same(processes.map((entry: { processId: string }) => entry.processId), [processId], "their ids");
   }, "processList"),
-  promised("extensions/uid", "A process is reached by its uid, too.", async (peer, scene) => {
+  promised("extensions/uid", "A process can also be named by its uid.", async (peer, scene) => {
     const processId = await scene.start(peer, ["sleep", "60"]);
     const { processes } = await peer.result("process/list");
     const { uid } = processes.find((entry: { processId: string }) => entry.processId === processId);
@@ -65,7 +65,7 @@ export const EXTENSIONS: readonly Check[] = [
   }, "processSignals"),
   {
     id: "extensions/detach-ttl",
-    promise: "A session that is to wait 0 ms ends with its connection.",
+    promise: "A session with detachTtlMs 0 ends with its connection.",
     flag: "detachTtl",
     run: async (scene) => {
       const peer = await scene.connect({ detachTtlMs: 0 });
@@ -195,7 +195,7 @@ export const EXTENSIONS: readonly Check[] = [
   }, "acknowledgedOutput"),
   promised(
     "extensions/discover",
-    "rpc.discover describes every method that it names, itself among them.",
+    "rpc.discover describes every method that it names, including itself.",
     async (peer) => {
       const { openrpc, methods } = await peer.result("rpc.discover");
       holds(/^1\.3\./.test(openrpc), `the document should be OpenRPC 1.3: it is ${openrpc}`);

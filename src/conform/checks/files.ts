@@ -8,7 +8,7 @@ const write = (peer: Peer, path: string, text: string) =>
 const read = async (peer: Peer, path: string) => textOf((await peer.result("fs/readFile", { path })).dataBase64);
 
 export const FILES: readonly Check[] = [
-  promised("files/content", "What is written is read, whatever the bytes are.", async (peer, scene) => {
+  promised("files/content", "A file is read as it was written, whatever its bytes are.", async (peer, scene) => {
     const path = await scene.at("content");
     const dataBase64 = Uint8Array.from({ length: 256 }, (_, byte) => byte).toBase64();
     for (const content of [dataBase64, ""]) {
@@ -24,24 +24,24 @@ export const FILES: readonly Check[] = [
     same(entries, [{ fileName: "sp ace%#?ü", isDirectory: false, isFile: true }], "the entries");
     same((await peer.result("fs/canonicalize", { path })).path.endsWith("/n/sp%20ace%25%23%3F%C3%BC"), true, "the URI");
   }),
-  promised("files/native-paths", "Native paths are taken, too.", async (peer, scene) => {
+  promised("files/native-paths", "Native paths are accepted, too.", async (peer, scene) => {
     await write(peer, await scene.at("native"), "x");
     same(await read(peer, await scene.native("native")), "x", "the content");
   }),
-  promised("files/paths", "What is not a path is -32602, and a path of another machine -32600.", async (peer) => {
+  promised("files/paths", "Text that is not a path is -32602, and a path of another machine -32600.", async (peer) => {
     for (const path of ["", "relative", "http://x/y", "file:///x?y", "file:///x#y", "file:///%00"]) {
       await peer.refused(-32602, "fs/readFile", { path });
     }
     for (const path of ["file://elsewhere/x", "file:///C:/x"]) await peer.refused(-32600, "fs/readFile", { path });
   }),
-  promised("files/missing", "What is not there is -32004.", async (peer, scene) => {
+  promised("files/missing", "A file that does not exist is -32004.", async (peer, scene) => {
     const path = await scene.at("nothing");
     for (const method of ["fs/readFile", "fs/getMetadata", "fs/readDirectory", "fs/canonicalize"]) {
       await peer.refused(-32004, method, { path });
     }
     await peer.refused(-32004, "fs/writeFile", { path: `${path}/x`, dataBase64: "" });
   }),
-  promised("files/below-a-file", "What is below a file is -32603.", async (peer, scene) => {
+  promised("files/below-a-file", "A path below a file is -32603.", async (peer, scene) => {
     const path = await scene.at("file");
     await write(peer, path, "x");
     await peer.refused(-32603, "fs/readFile", { path: `${path}/x` });
@@ -75,22 +75,26 @@ export const FILES: readonly Check[] = [
     );
     same(modifiedAtMs > 1_500_000_000_000, true, "whether modifiedAtMs is milliseconds since 1970");
   }),
-  promised("files/links", "Links are followed, told, and refused with followSymlinks false.", async (peer, scene) => {
-    await write(peer, await scene.at("target"), "x");
-    await scene.run(peer, `ln -s target '${await scene.native("link")}'`);
-    const path = await scene.at("link");
-    same(await read(peer, path), "x", "the content");
-    const { isSymlink, isFile } = await peer.result("fs/getMetadata", { path });
-    same([isSymlink, isFile], [true, true], "isSymlink and isFile");
-    const { error } = await peer.request("fs/readFile", { path, followSymlinks: false });
-    holds(error !== undefined, "a read that follows no links should be refused");
-    await peer.refused(-32600, "fs/getMetadata", { path, followSymlinks: false });
-    await peer.result("fs/remove", { path });
-    same(await read(peer, await scene.at("target")), "x", "what it led to, after the link was removed");
-  }),
+  promised(
+    "files/links",
+    "Links are followed and reported, and refused with followSymlinks false.",
+    async (peer, scene) => {
+      await write(peer, await scene.at("target"), "x");
+      await scene.run(peer, `ln -s target '${await scene.native("link")}'`);
+      const path = await scene.at("link");
+      same(await read(peer, path), "x", "the content");
+      const { isSymlink, isFile } = await peer.result("fs/getMetadata", { path });
+      same([isSymlink, isFile], [true, true], "isSymlink and isFile");
+      const { error } = await peer.request("fs/readFile", { path, followSymlinks: false });
+      holds(error !== undefined, "a read that follows no links should be refused");
+      await peer.refused(-32600, "fs/getMetadata", { path, followSymlinks: false });
+      await peer.result("fs/remove", { path });
+      same(await read(peer, await scene.at("target")), "x", "what it led to, after the link was removed");
+    },
+  ),
   promised(
     "files/directories",
-    "Directories are made with what is above them, unless told otherwise.",
+    "Directories are made with missing parents, unless told otherwise.",
     async (peer, scene) => {
       const path = await scene.at("d1/d2");
       await peer.refused(-32004, "fs/createDirectory", { path, recursive: false });
@@ -106,7 +110,7 @@ export const FILES: readonly Check[] = [
   ),
   promised(
     "files/remove",
-    "fs/remove takes directories and what is not there, unless told otherwise.",
+    "fs/remove removes directories and accepts missing paths, unless told otherwise.",
     async (peer, scene) => {
       const path = await scene.at("r1");
       await peer.result("fs/createDirectory", { path: `${path}/r2` });

@@ -22,14 +22,14 @@ export const OUTPUT: readonly Check[] = [
     const { events } = await scene.run(peer, "printf '\\000\\377\\200a'");
     same(outputOf(events), "AP+AYQ==", "the bytes");
   }),
-  promised("output/long", "Every byte of a long output is told.", async (peer, scene) => {
+  promised("output/long", "Every byte of a long output is sent.", async (peer, scene) => {
     const { stdout } = await scene.run(peer, "seq 1 200000");
     same(stdout.length, 1288895, "how many characters came");
     holds(stdout.endsWith("\n199999\n200000\n"), "the end should be as written");
   }),
   promised(
     "output/after-exit",
-    "Output of a descendant is told after the exit, and before the close.",
+    "Output of a descendant is sent after the exit, and before the close.",
     async (peer, scene) => {
       const { events, stdout } = await scene.run(peer, "(sleep 0.3; echo late) & exit 0");
       same(stdout, "late\n", "what was written");
@@ -62,7 +62,7 @@ export const OUTPUT: readonly Check[] = [
   ),
   promised(
     "output/read-bytes",
-    "With maxBytes whole chunks come, at least one, and nextSeq is where to go on.",
+    "With maxBytes whole chunks come, at least one, and nextSeq says where to go on.",
     async (peer, scene) => {
       const processId = await scene.start(peer, ["sh", "-c", "echo a; sleep 0.2; echo b; sleep 0.2; echo c"]);
       const { events } = await scene.ended(peer, processId);

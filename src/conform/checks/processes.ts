@@ -73,7 +73,7 @@ export const PROCESSES: readonly Check[] = [
     const processId = await scene.start(peer, ["sleep", "60"]);
     await peer.refused(-32600, "process/start", { ...scene.command(["true"]), processId });
   }),
-  promised("processes/own-ids", "An id means something in its own session only.", async (peer, scene) => {
+  promised("processes/own-ids", "Every session has ids of its own.", async (peer, scene) => {
     const processId = await scene.start(peer, ["sleep", "60"]);
     const other = await scene.connect();
     await other.refused(-32600, "process/read", { processId });
@@ -129,7 +129,7 @@ export const PROCESSES: readonly Check[] = [
       same(await peer.result("process/write", write), { status: "unknownProcess" }, "process/write");
     },
   ),
-  promised("processes/unknown-members", "Members that nobody knows are ignored.", async (peer, scene) => {
+  promised("processes/unknown-members", "Unknown members are ignored.", async (peer, scene) => {
     const processId = await scene.start(peer, ["true"], { conform: { a: 1 } });
     holds((await scene.ended(peer, processId)).exitCode === 0, "the process should run");
   }),

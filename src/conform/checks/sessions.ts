@@ -27,7 +27,7 @@ export const SESSIONS: readonly Check[] = [
   ),
   promised(
     "sessions/missed",
-    "What happened while nobody was connected is not sent again, and can be read.",
+    "Events from a time without a connection are not sent later, but can be read.",
     async (peer, scene) => {
       const sessionId = scene.sessionOf(peer);
       const processId = await scene.start(peer, ["sh", "-c", "sleep 0.3; echo missed; exit 4"]);
@@ -66,7 +66,7 @@ export const SESSIONS: readonly Check[] = [
     const { chunks } = await again.result("process/read", { processId, afterSeq: 0 });
     same(chunks.map(({ chunk }: { chunk: string }) => textOf(chunk)).join(""), "a\nb\n", "what it read");
   }),
-  promised("sessions/attached", "A session whose connection lives is not given away: -32010.", async (peer, scene) => {
+  promised("sessions/attached", "A session whose connection lives cannot be resumed: -32010.", async (peer, scene) => {
     const other = await scene.open();
     await other.refused(-32010, "initialize", { clientName: "conform", resumeSessionId: scene.sessionOf(peer) });
     same(await peer.result("environment/status"), { status: "ready" }, "environment/status of the owner");

@@ -64,7 +64,7 @@ function tunnelCheck(id: string, promise: string, run: (peer: Peer, scene: Scene
 }
 
 export const TUNNELS: readonly Check[] = [
-  tunnelCheck("both-ways", "Bytes pass in both directions, and so do their ends.", async (peer, scene) => {
+  tunnelCheck("both-ways", "Bytes and ends of input pass in both directions.", async (peer, scene) => {
     const { port } = await listen(peer, scene);
     same(await peer.result("net/connect", { tunnelId: "t", port }), {}, "net/connect");
     same(await peer.result("net/write", { tunnelId: "t", chunk: base64("hello") }), {}, "net/write");
@@ -106,14 +106,18 @@ export const TUNNELS: readonly Check[] = [
     same(await peer.result("net/close", { tunnelId: "t" }), {}, "a second one");
     same(peer.untaken.filter(({ method }) => method === "net/closed"), [], "what is told of it");
   }),
-  tunnelCheck("connection", "A tunnel ends with its connection, and is nobody else's.", async (peer, scene) => {
-    const { port, processId } = await listen(peer, scene);
-    const other = await scene.connect();
-    await other.result("net/connect", { tunnelId: "t", port });
-    await peer.refused(-32600, "net/write", { tunnelId: "t", chunk: base64("x") });
-    await other.close();
-    same(textOf((await peer.told("process/output", processId)).chunk), "gone\n", "what the other end says");
-  }),
+  tunnelCheck(
+    "connection",
+    "A tunnel ends with its connection, and no other connection can use it.",
+    async (peer, scene) => {
+      const { port, processId } = await listen(peer, scene);
+      const other = await scene.connect();
+      await other.result("net/connect", { tunnelId: "t", port });
+      await peer.refused(-32600, "net/write", { tunnelId: "t", chunk: base64("x") });
+      await other.close();
+      same(textOf((await peer.told("process/output", processId)).chunk), "gone\n", "what the other end says");
+    },
+  ),
   tunnelCheck(
     "refusals",
     "An id in use is -32600, a port without a listener -32603, an unknown tunnel -32600.",

@@ -137,9 +137,11 @@ export class Escalations {
     const reason = await whyNotTrusted({ file, policy, writable, pathIsNamed });
     if (reason !== null) return refused(reason);
     const extra = order.passFds ? inheritableDescriptors(tid).filter((fd) => fd > 2) : [];
-    if (extra.length > MAX_PASSED_DESCRIPTORS) return refused(`it has ${extra.length} descriptors to pass on`);
+    if (extra.length > MAX_PASSED_DESCRIPTORS) {
+      return refused(`it has ${extra.length} open descriptors, and at most ${MAX_PASSED_DESCRIPTORS} can be passed on`);
+    }
     // Whoever decided was shown this directory; another thread of the caller may have changed it since.
-    if (linkOf(tid, "cwd") !== request.cwd) return refused(`its working directory is not ${request.cwd} any more`);
+    if (linkOf(tid, "cwd") !== request.cwd) return refused(`its working directory is no longer ${request.cwd}`);
     const directory = openOwnDirectory(tid, request.cwd);
     if (directory === null) return refused("its working directory exists only inside the sandbox");
     keep(directory);

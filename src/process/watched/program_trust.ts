@@ -38,7 +38,7 @@ export async function whyNotTrusted(question: TrustQuestion): Promise<string | n
   const { file, policy, writable, pathIsNamed } = question;
   if (UNSHARED_PLACES.some((place) => isWithin(file, place))) return `${file} is another file outside of the sandbox`;
   if (policy === undefined) return null;
-  const advice = "a rule that names this very path would allow it";
+  const advice = "a rule for this exact path would allow it";
   let rest = file;
   let at = "/";
   for (let links = 0; rest !== "";) {

@@ -14,13 +14,13 @@ export const ATTACH_TEXTS: MethodTexts<"process/attach" | "process/detach"> = {
     params: {
       uid: BY_UID,
       name: BY_NAME,
-      role: "`view` (default): this connection looks on, and is refused to change the process. `control`: it may.",
-      afterSeq: "Tell only what has a larger number. Null: everything that is retained.",
+      role: "`view` (default): this connection may only watch the process. `control`: it may also change it.",
+      afterSeq: "Send only events with a larger number. Null: everything that is retained.",
     },
     result: {
       uid: OF_PROCESS,
-      processId: "What the session that started it calls it.",
-      name: "What people call it, or null.",
+      processId: "Its id in the session that started it.",
+      name: "The name that it was given, or null.",
       role: "As asked.",
       tty: "It has a terminal.",
       size: "Of its terminal; null without one.",
@@ -32,7 +32,7 @@ export const ATTACH_TEXTS: MethodTexts<"process/attach" | "process/detach"> = {
     },
     constraints: ["oneSharedName"],
     notes: [
-      "What is retained is told first, then what comes. A slow connection misses output and is told how much; it holds " +
+      "Retained output is sent first, then new output. A slow connection misses output and is told how much; it holds " +
       "up nobody. Attachments end with their connection, and with the process. A second one to the same process " +
       "replaces the first.",
     ],
@@ -118,7 +118,7 @@ export const ATTACH_NOTIFICATION_TEXTS: NotificationTexts<
   "process/resized": {
     params: {
       uid: OF_PROCESS,
-      processId: "What the session that started it calls it.",
+      processId: "Its id in the session that started it.",
       rows: "Height.",
       cols: "Width.",
     },

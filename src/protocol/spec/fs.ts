@@ -118,7 +118,7 @@ export const FS_TEXTS: MethodTexts<
     result: {
       isDirectory: "It is a directory.",
       isFile: "It is a regular file.",
-      isSymlink: "The path itself is a symbolic link. All else is about what it leads to.",
+      isSymlink: "The path itself is a symbolic link. All other members describe what it leads to.",
       size: "In bytes.",
       createdAtMs: "Milliseconds since 1970; 0 when the filesystem does not know.",
       modifiedAtMs: "Milliseconds since 1970.",
@@ -258,7 +258,7 @@ export const FS_TEXTS: MethodTexts<
     params: {
       path: "What to remove. A link is removed, not what it leads to.",
       recursive: "True (default): a directory with all that is in it.",
-      force: "True (default): what does not exist is no error.",
+      force: "True (default): a path that does not exist is no error.",
       followSymlinks: `${FOLLOW} Not together with \`recursive\`.`,
       ...CONFINED,
     },

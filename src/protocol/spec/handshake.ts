@@ -16,7 +16,7 @@ export const HANDSHAKE_TEXTS: MethodTexts<"initialize" | "session/end" | "rpc.di
       optionalFields: "Additions to results and notifications that have to be asked for. Unknown names are ignored.",
     },
     result: {
-      sessionId: "Keep it: after a lost connection it is the way back. Who knows it is the session's client.",
+      sessionId: "Keep it: after a lost connection it is the way back. Anyone who knows it can take up the session.",
       environmentInfo: "As `environment/info` answers.",
       detachTtlMs: "What holds now. Only with `detachTtlMs` in `optionalFields`.",
     },

@@ -52,7 +52,7 @@ export const MADE_TYPES = {
     skills: "Skills below it, in the order of their paths.",
     namespaceManifests: "Manifests of plugins around and below the root, which give skills their namespace.",
     warnings: "What had to be left out, for people.",
-    error: "Why nothing can be said of the root.",
+    error: "Why there is no result for the root.",
   }),
   SkillTool: made(discovery.SkillToolField, "A tool that a skill needs.", {
     type: "Kind of tool.",
@@ -118,7 +118,7 @@ export const MADE_TYPES = {
     kept: "It outlived the session that started it.",
     keepOnSessionEnd: "It will outlive its session, or has.",
     own: "This session started it: `processId` means it here.",
-    name: "What people call it, or null. Only with `processName`.",
+    name: "The name that it was given, or null. Only with `processName`.",
     details: "What it uses with everything that descends from it. Only with `details` of the request.",
     output: "`latest` or `acknowledged`. Only with `acknowledgedOutput`, as the next two.",
     unacknowledgedBytes:
@@ -145,7 +145,7 @@ export const MADE_TYPES = {
     path: "Its URI.",
     kind: "`file` or `directory`.",
   }),
-  FsChange: made(files.FsChange, "What became of a path since it was last told of.", {
+  FsChange: made(files.FsChange, "What happened to a path since the last notification about it.", {
     path: "Its URI.",
     kind:
       "`created`, `modified`, `removed` (a rename is a removal and a creation); `overflow`: changes below the path " +

@@ -51,7 +51,7 @@ export const NET_TEXTS: MethodTexts<"net/connect" | "net/write" | "net/ack" | "n
   "net/close": {
     params: { tunnelId: ID },
     result: {},
-    notes: ["Nothing more is told of it. A tunnel that is not open is no error."],
+    notes: ["No more notifications about it follow. A tunnel that is not open is no error."],
     example: {
       before: [{ method: "net/connect", params: { tunnelId: "t2", port: 8000 } }],
       params: { tunnelId: "t2" },

@@ -101,9 +101,9 @@ export const PROCESS_TEXTS: MethodTexts<
     params: {
       ...ABOUT_PROCESS,
       afterSeq: "The cursor: only output with a larger number is returned. Null or 0: from the beginning.",
-      maxBytes: "Stop before the chunk that would exceed so many bytes. One chunk is returned in any case.",
+      maxBytes: "Stop before the chunk that would exceed this many bytes. One chunk is returned in any case.",
       waitMs:
-        "Where there is nothing to return, wait for output, the exit or the close, so long at most; any length is " +
+        "If there is nothing to return, wait at most this long for output, the exit or the close; any length is " +
         "allowed. A process that has closed is answered at once. Null or 0: do not wait.",
     },
     result: {
@@ -221,7 +221,7 @@ export const PROCESS_TEXTS: MethodTexts<
   "process/wait": {
     params: {
       ...ABOUT_PROCESS,
-      timeoutMs: "Answer after so long in any case. Null: wait for ever.",
+      timeoutMs: "Answer after this time in any case. Null: wait forever.",
       until: "`closed` (default): exited, and all output has come. `exited`: the exit status is known.",
     },
     result: { ...EXIT, timedOut: "The time was up first.", nextSeq: "The number that the next event will have." },

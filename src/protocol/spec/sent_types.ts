@@ -34,7 +34,8 @@ export const SENT_TYPES = {
     {
       inherit: "What to begin with: `all` of the server's variables, `core` (PATH, SHELL, TMPDIR, TEMP, TMP, HOME, " +
         "LANG, LC_ALL, LC_CTYPE, LOGNAME, USER), or `none`.",
-      ignoreDefaultExcludes: "True keeps names that match `*KEY*`, `*SECRET*` or `*TOKEN*`, which are dropped else.",
+      ignoreDefaultExcludes:
+        "True keeps names that match `*KEY*`, `*SECRET*` or `*TOKEN*`, which are otherwise dropped.",
       exclude: "Patterns of names to drop.",
       set: "Variables to add.",
       includeOnly: "Patterns of names to keep, also of those in `set`. Empty: all.",
@@ -82,7 +83,7 @@ export const SENT_TYPES = {
   CapabilityRoot: sent(CapabilityRootParam, "A directory to look into.", {
     id: "Chosen by the client, and answered.",
     path: "The directory.",
-    sandbox: "What the look at this root is confined by.",
+    sandbox: "The sandbox for looking at this root.",
     sandboxPolicy: "A named policy in place of `sandbox`.",
   }),
   Sandbox: sent(

@@ -215,7 +215,7 @@ async function shakeHands(
     } else if (body.type === "handshake" && !isAnswered) {
       isAnswered = true;
       // Nothing more is read before it is dealt with.
-      return finish(body.payload).catch(() => fail("whoever answered is not that executor"));
+      return finish(body.payload).catch(() => fail("the answer does not come from that executor"));
     }
   });
   running.then((end) => {

@@ -22,8 +22,8 @@ export class ExecutorKeyChanged extends Error {
   constructor(executor: string, expected: string, found: string) {
     super(
       `the key of executor ${executor} has changed: expected ${expected}, found ${found}. Either it was set up anew, or ` +
-        `somebody sits between you and it. Compare with what \`exec-server doctor\` says there; if it is right, remove ` +
-        `the old fingerprint and connect again`,
+        `someone intercepts the connection. Run \`exec-server doctor\` on its machine: if that shows the new ` +
+        `fingerprint, remove the old one here and connect again`,
     );
     this.expected = expected;
     this.found = found;

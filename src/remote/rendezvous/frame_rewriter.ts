@@ -73,7 +73,7 @@ export class FrameRewriter {
         continue;
       }
       const length = lengthBytes === 0 ? shortLength : readLength(buffer, at + 2, lengthBytes);
-      if (!Number.isSafeInteger(length)) return violation(out, "a frame has a length that nothing has");
+      if (!Number.isSafeInteger(length)) return violation(out, "a frame has an impossible length");
       this.#payloadLeft = length;
       this.#mask = readMask(buffer, payloadStart - MASK_BYTES);
       // The same header without the mask. It ends before the payload begins, since `out` never overtakes `at`.

@@ -18,7 +18,7 @@ type Bytes = Uint8Array<ArrayBuffer>;
 /** Messages handed to the kernel together, up to about this. */
 const BATCH_BYTES = 256 * 1024;
 
-const DOES_NOT_READ: Farewell = { cause: "violation", reason: "the client does not read: it holds up others" };
+const DOES_NOT_READ: Farewell = { cause: "violation", reason: "the client does not read, and delays others" };
 
 interface Queued extends RawMessage {
   readonly onLeft: (() => void) | undefined;

@@ -80,7 +80,7 @@ export class RegistryHttp {
       return problem(
         409,
         "executor_is_not_noise",
-        `executor ${id} speaks no noise: use the URL /connect/${id} and a token`,
+        `executor ${id} does not speak noise: use the URL /connect/${id} and a token`,
       );
     }
     if (!request.admit()) return problem(503, "too_many_connections", "too many connections: try again");

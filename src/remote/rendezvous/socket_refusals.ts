@@ -6,11 +6,11 @@ import type { AnyExecutor } from "./registry.ts";
 
 /** The reference's executors register again after any 4xx, its harnesses ask once more after 401. */
 export function staleUrl(path: "register" | "connect"): HttpResponse {
-  return problem(401, "stale_url", `this URL is not valid, or not any more: ask for another one with ${path}`);
+  return problem(401, "stale_url", `this URL is invalid or has expired: ask for a new one with ${path}`);
 }
 
 export function tooManyClients(id: string): HttpResponse {
-  return problem(503, "too_many_clients", `executor ${id} has as many clients as it may have`);
+  return problem(503, "too_many_clients", `executor ${id} has the maximum number of clients`);
 }
 
 /** Why a client of this kind cannot talk to the executor, whatever it does; null when it can. */

@@ -73,7 +73,9 @@ export function bindProcessMethods(
   table.bind(METHODS.processAck, (params, { resources }) => {
     const target = resources.getProcess(params);
     if (!resources.owns(target)) {
-      throw invalidRequest(`process ${target.uid} belongs to another session, and only that acknowledges its output`);
+      throw invalidRequest(
+        `process ${target.uid} belongs to another session, and only that session can acknowledge its output`,
+      );
     }
     target.acknowledge(params.seq);
     return {};

@@ -118,7 +118,7 @@ class Getting {
     // Only what the user has named may be a link: one below may have come from the box just now.
     if (found === undefined) this.#fs.mkdirSync(to, { recursive: path === "" });
     else if (path === "" ? !this.#fs.statSync(to).isDirectory() : !found.isDirectory()) {
-      throw new Error(`${to} is there and is no directory`);
+      throw new Error(`${to} exists and is not a directory`);
     }
   }
 
@@ -265,10 +265,10 @@ const DIRECTORIES_AHEAD = 4;
 /** Why a name of the box cannot be used here; null: it can. */
 function nameProblem(name: string, seen: Set<string>): string | null {
   if (name === "" || name === "." || name === ".." || /[/\0]/.test(name)) {
-    return `the box names a file ${JSON.stringify(name)}, which is not used`;
+    return `the box sent the unsafe file name ${JSON.stringify(name)}`;
   }
   if (name.includes("\ufffd")) return "its name is not UTF-8, which this program cannot copy";
-  if (seen.has(name)) return "the box names it twice";
+  if (seen.has(name)) return "the box sent this name twice";
   seen.add(name);
   return null;
 }
