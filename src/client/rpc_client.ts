@@ -1,6 +1,6 @@
 /**
- * The low layer: a typed client of one connection, for tests and for whoever wants to see every message. It connects,
- * shakes hands, calls and follows the notifications of a process.
+ * The low layer: a typed client of one connection, for tests and other callers that want to see every message. It
+ * connects, shakes hands, calls and follows the notifications of a process.
  *
  * One connection, one session. When the connection is lost every open call fails with `ConnectionLostError`; the session
  * lives on at the server for a while and is taken up by connecting again with `resumeSessionId`.

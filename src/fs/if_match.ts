@@ -18,7 +18,7 @@ import { LOCK_RETRY_MS, LOCK_TIMEOUT_MS, MAX_READ_FILE_BYTES } from "./limits.ts
 import { ContentMismatchError, must, tooLarge } from "./map_error.ts";
 
 /**
- * An open file that had the expected content when it was last digested. The descriptor stays with whoever opened it.
+ * An open file that had the expected content when it was last digested. The descriptor stays with its opener.
  */
 export class Expectation {
   readonly #io: IoContext;

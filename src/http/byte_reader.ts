@@ -51,7 +51,7 @@ export class ByteReader {
     return this.#view();
   }
 
-  /** Takes so many bytes of what has arrived. */
+  /** Takes this many bytes of what has arrived. */
   skip(bytes: number): void {
     this.#start += bytes;
   }

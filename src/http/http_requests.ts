@@ -40,7 +40,7 @@ export interface BodyBudget {
   give(bytes: number): void;
 }
 
-/** Waits until there is room for an answer of so many bytes. */
+/** Waits until there is room for an answer of this many bytes. */
 export type MakeRoom = (answerBytes: number) => void | Promise<void>;
 
 export interface HttpRequestsOptions {

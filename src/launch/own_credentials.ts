@@ -20,7 +20,7 @@ const MEANT_FOR_SERVERS: ReadonlySet<string> = new Set([
   "OPENAI_WORKLOAD_IDENTITY_CONTEXT",
 ]);
 
-/** Whether no child may see a variable of this name, whoever asks for it. */
+/** Whether no child may see a variable of this name, even if a client asks for it. */
 export function isNeverPassedOn(name: string): boolean {
   return MEANT_FOR_SERVERS.has(name) || isOwnCredential(name);
 }

@@ -7,7 +7,7 @@ import { invalidParams, invalidRequest } from "../errors.ts";
 import { MAX_WAITING_INPUT_BYTES } from "./limits.ts";
 import type { WatchedShell } from "./watched_shell.ts";
 
-/** The kernel takes so much into a pipe as a whole or not at all, so what was taken is known to the byte. */
+/** The kernel takes this much into a pipe as a whole or not at all, so what was taken is known to the byte. */
 const PIECE_BYTES = 4096;
 
 export class CommandInput {

@@ -75,7 +75,7 @@ export const MAX_DENIED_COMMAND_CHARS = 1024;
 /** What a question shows of a command: some hundred lines, more than anybody reads before an answer. */
 export const MAX_ASKED_COMMAND_CHARS = 8192;
 
-/** A session over HTTP that nobody has used for so long has lost its client, which had no connection to lose. */
+/** A session over HTTP that nobody has used for this long has lost its client, which had no connection to lose. */
 export const HTTP_SESSION_IDLE_MS = 1_800_000;
 
 /** Sessions over HTTP at once: each holds a protocol instance of some 100 KiB. */

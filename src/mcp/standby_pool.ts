@@ -2,10 +2,10 @@
  * Sandboxes that wait for the next command, so that it does not wait for its sandbox, which takes longer than most
  * commands.
  *
- * Each is used once. All are like the latest command's: whoever asks for another sandbox, or comes after a mount of the
- * host, gets none, and those that waited are given up. They are made after a command of their kind has ended, when no other
- * command comes, and none waits for long. Only when commands come so fast that none is left, the next is made while a
- * command runs.
+ * Each is used once. All are like the latest command's: a command that asks for another sandbox, or comes after a mount
+ * of the host, gets none, and those that waited are given up. They are made after a command of their kind has ended,
+ * when no other command comes, and none waits for long. Only when commands come so fast that none is left, the next is
+ * made while a command runs.
  */
 
 import { isSameSandbox, type Standby } from "../launch/standby.ts";

@@ -91,7 +91,7 @@ export class KernelWatchedShells implements WatchedShells {
       ...program,
       enforceManagedNetwork: false,
       asksBeforeExec: true,
-      // Whoever is asked about programs has Linux 5.19, and so one that can count.
+      // Watching programs takes Linux 5.19, which can also count processes.
       maxProcesses: MAX_PROCESSES,
     };
     const standby = sandbox === null || this.#standbys === null ? null : await service.standBy(sandbox, request);

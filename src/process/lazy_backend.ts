@@ -27,7 +27,7 @@ export class LazyBackend implements ProcessBackend {
   joinGroup(): void {
     if (this.#isInGroup || whyNoLibc() !== null) return;
     this.#isInGroup = true;
-    // The backend waits for it too, and tells what went wrong to whoever asks for a process.
+    // The backend waits for it too, and reports what went wrong to callers that ask for a process.
     joinChildCgroup().catch(() => {});
   }
 

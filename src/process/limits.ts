@@ -37,7 +37,7 @@ export const MAX_GROWN_WINDOWS = 8;
  * reader.
  */
 export const PROMPT_ACK_MS = 500;
-/** A grown window that was not full for so long is given back with the acknowledgement that empties it. */
+/** A grown window that was not full for this long is given back with the acknowledgement that empties it. */
 export const CALM_MS = 25;
 
 /**

@@ -12,7 +12,7 @@ import { addIssue, convert } from "./convert.ts";
 import { ForeignPathError, type ParsedPath, parsePath } from "../path_uri.ts";
 import { noted } from "./wire_notes.ts";
 
-/** Base64 on the wire, as it came: for whoever decodes it with `contentBytes`. */
+/** Base64 on the wire, as it came, to be decoded with `contentBytes`. */
 export const Base64Text = noted(
   z.union([z.string(), z.instanceof(Uint8Array)]) as unknown as z.ZodMiniType<Base64Content, string>,
   { json: { type: "string", contentEncoding: "base64", anyOf: undefined } },

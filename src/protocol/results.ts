@@ -1,5 +1,5 @@
 /**
- * Every result and notification as a schema. Loaded by whoever asks a row for its `result`, and never by a server on its
+ * Every result and notification as a schema. Loaded when a row is asked for its `result`, and never by a server on its
  * way to the first request.
  */
 

@@ -37,7 +37,7 @@ export interface Job {
   /** Weight in the in-flight accounting: bytes of the request. */
   readonly bytes: number;
   /**
-   * Bytes its answer may need, taken from the budget before it runs and released by whoever sends the answer. None: it
+   * Bytes its answer may need, taken from the budget before it runs and released by the sender of the answer. None: it
    * is short. Ignored for control work, and for waiting jobs, which take their bytes when they know them.
    */
   readonly answerBytes?: number;

@@ -79,7 +79,7 @@ export class Attachments implements Owned {
   outputHasRoom(): void {
     for (const [uid, attachment] of [...this.#attached]) {
       if (!this.#outlet.hasRoom) return;
-      // Whoever goes first may take all the room.
+      // The first one may take all the room.
       if (this.#attached.delete(uid)) this.#attached.set(uid, attachment);
       attachment.woken();
     }

@@ -154,7 +154,9 @@ export class Connection<Resources extends SessionResources> implements SessionHo
     return this.#isLeaving;
   }
 
-  /** No more requests will come. Earlier ones are answered, but output is kept for whoever resumes the session. */
+  /**
+   * No more requests will come. Earlier ones are answered, but output is kept for the client that resumes the session.
+   */
   #peerCloses(): void | Promise<void> {
     this.#isEnding = this.#isLeaving = true;
     this.#session?.resources.setOutlet(null);

@@ -38,7 +38,7 @@ export class LateMethods<Loaded> {
     try {
       return this.#loaded = await this.#load();
     } catch (error) {
-      this.#loading = null; // Whoever comes next tries again.
+      this.#loading = null; // The next caller tries again.
       throw error;
     }
   }

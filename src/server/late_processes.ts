@@ -1,6 +1,6 @@
 /**
- * The code of sessions' processes, loaded behind the listener: a server listens and opens sessions without it. Whoever
- * runs a request that may be about a process has it loaded first.
+ * The code of sessions' processes, loaded behind the listener: a server listens and opens sessions without it. It
+ * is loaded before the first request that may be about a process.
  */
 
 import { internalError } from "../errors.ts";

@@ -2,7 +2,7 @@
  * What `process/list` answers: a page of the processes that a session sees, and where the next one begins.
  *
  * Command lines and ids are the clients' own and may be long, and thousands of closed processes may be retained, so an
- * answer ends after so many bytes. Nearly every list is one page. A place in the list outlives the process that was
+ * answer ends at a bound of bytes. Nearly every list is one page. A place in the list outlives the process that was
  * there: pages follow the order of starts, the session's own processes before those of others.
  */
 

@@ -60,7 +60,7 @@ export interface ServingOptions {
   /** The most that a client may ask for in place of that. */
   maxDetachTtlMs?: number;
   processes?: Partial<ProcessSettings>;
-  /** The server ends when it was not used for so long. Null, the default: never. */
+  /** The server ends after this time without use. Null, the default: never. */
   idleExitMs?: number | null;
   /** Whether clients may connect to ports of this machine's loopback addresses. Default: no. */
   allowTunnel?: boolean;

@@ -71,7 +71,7 @@ export class WarmUp {
     await this.#load(first, "ready for the first process", scheduleRest);
   }
 
-  /** `next` runs before the outcome is logged, so that whoever reads the log finds it done. */
+  /** `next` runs before the outcome is logged, so that a reader of the log finds it done. */
   async #load(step: () => Promise<unknown>, outcome: string, next = (): void => {}): Promise<void> {
     const { log } = this.#options;
     try {

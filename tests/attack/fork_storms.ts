@@ -98,7 +98,7 @@ Deno.test("whoever is always new is ended by standing still once", async () => {
   assert.deepEqual([survivors, stills], [[], 1]);
 });
 
-Deno.test("whoever cannot be killed is no reason for the others to stand still", async () => {
+Deno.test("a process that cannot be killed does not make the others stand still", async () => {
   const stuck = { pid: 2 ** 22 + 1, ppid: 1, pgid: 0, sid: 0, state: "D", startTime: 1n } as unknown as ProcessStat;
   let stills = 0;
   const standStill = () => Promise.resolve(++stills > 0);

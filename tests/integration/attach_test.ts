@@ -193,7 +193,7 @@ Deno.test("a name is one living process's, and free when that has closed", async
   assert.equal((await one.call("process/attach", { name: "web" })).exited, false, "the living one is meant");
 });
 
-Deno.test("what others may not reach they cannot attach to, by no name, and what there is not is told so", async () => {
+Deno.test("others cannot attach to a process that is not shared, and a missing process is reported as unknown", async () => {
   const unknown = (what: string) => refusal(-32600, new RegExp(`^unknown process ${what}$`));
   for (const shared of [true, false]) {
     await using server = await TestServer.start({ args: shared ? [] : ["--no-shared-processes"] });

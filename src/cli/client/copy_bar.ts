@@ -9,7 +9,7 @@ const INTERVAL_MS = 100;
 const BAR_CHARS = 20;
 const DEFAULT_COLUMNS = 80;
 
-/** One line of at most so many characters. */
+/** One line of at most this many characters. */
 export function barText(progress: CopyProgress, elapsedMs: number, columns: number): string {
   const { files, bytes, totalFiles, totalBytes, path } = progress;
   const share = totalBytes === 0 ? (totalFiles === 0 ? 0 : files / totalFiles) : Math.min(1, bytes / totalBytes);

@@ -2,8 +2,8 @@
  * The `dial` command: one connection between standard input and output and any server this program can reach, a message
  * per line. It is what `ssh://` runs on the other side, and lets a client that can start a command use any place.
  *
- * Messages pass unchanged, and each side waits for the other. The session belongs to whoever speaks: with the connection it
- * is over for this command, and the server keeps it as long as it keeps sessions.
+ * Messages pass unchanged, and each side waits for the other. The session belongs to the client that
+ * speaks. For this command it ends with the connection; the server keeps it as long as it keeps sessions.
  */
 
 import type { TransportLink } from "../../client/link/transport.ts";

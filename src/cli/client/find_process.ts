@@ -4,7 +4,7 @@ import type { Devbox } from "../../client/devbox.ts";
 import type { ProcessInfo } from "../../client/process/process_types.ts";
 import { quoted, refusal } from "../cli_error.ts";
 
-/** So few characters of an id may be somebody else's tomorrow. */
+/** Fewer characters could fit another process tomorrow. */
 const MIN_PREFIX_CHARS = 3;
 
 /** All that can be reached on a server, the oldest first. */
@@ -13,7 +13,8 @@ export async function reachableProcesses(box: Devbox, { details = false } = {}):
   return await box.processes({ scope: "server", details: details && box.has("processDetails") });
 }
 
-/** The one that a word means. A name means what lives, else what had it last. Throws when it is none, or several. */
+/** The one that a word means. A name means the running process, or else the last one that had it. Throws if no process
+ * fits, or several do. */
 export function findProcess(processes: readonly ProcessInfo[], word: string): ProcessInfo {
   const named = processes.filter(({ name }) => name === word);
   const living = named.find(({ closed }) => !closed);

@@ -2,7 +2,7 @@
  * Runs a command without a terminal: bytes in, bytes out, unchanged and in the order in which the command wrote them.
  *
  * Ends when the command has ended and all its output is written here, as `ssh` does. Signals that this program gets go to
- * the command; the second of a kind ends the connection. Whoever stops to read its output ends it quietly.
+ * the command; the second of a kind ends the connection. When its output is no longer read, it ends quietly.
  */
 
 import type { Devbox } from "../../client/devbox.ts";

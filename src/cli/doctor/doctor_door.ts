@@ -68,7 +68,7 @@ function isOnLoopback(listen: ListenAddress): boolean {
 function address(listen: ListenAddress): Judgement {
   switch (listen.type) {
     case "stdio":
-      return shut("standard input and output: whoever starts the server");
+      return shut("standard input and output: only the program that starts the server");
     case "unix":
       return shut(`${listen.path}: a socket that only its owner can open`);
     case "tcp": {

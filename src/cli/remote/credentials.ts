@@ -67,7 +67,7 @@ export class PipeCredential implements Credential {
   constructor(environmentId: string, nowSeconds: () => number = () => Date.now() / 1000) {
     this.#environmentId = environmentId;
     this.#nowSeconds = nowSeconds;
-    // Whoever asks for the token first hears of it; if nobody does, `run` tells.
+    // The first caller that asks for the token gets this error; without one `run` reports it.
     this.#first.promise.catch(() => {});
   }
 

@@ -99,7 +99,7 @@ export async function runToEnd(
   } catch (error) {
     await sink.drain();
     if (!(error instanceof RegistryError)) throw error;
-    // As the reference writes it, for whoever looks for its words.
+    // As the reference writes it: programs may look for these words.
     console.error(`Error: ${printable(error.message)}`);
     return EXIT_FAILED;
   }

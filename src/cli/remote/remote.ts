@@ -1,4 +1,4 @@
-/** `exec-server --remote …`: registers, serves whoever comes through the rendezvous, signals to its end. */
+/** `exec-server --remote …`: registers, serves the clients of the rendezvous, and ends on signals. */
 
 import { whyNoTemporaryDirectory } from "../../launch/scratch_directory.ts";
 import { createLogger } from "../../log.ts";

@@ -1,4 +1,4 @@
-/** Where programs given by a path lie, for whoever types a command here. */
+/** Where programs given by a path are, for commands typed on this machine. */
 
 import type { ProgramPlace } from "../../rules/mod.ts";
 

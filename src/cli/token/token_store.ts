@@ -1,5 +1,5 @@
 /**
- * Changes a file of tokens: one change at a time, and whoever reads meanwhile sees the old file or the new one.
+ * Changes a file of tokens: one change at a time. Readers see the old file or the new one.
  *
  * The lock is a file beside, which stays: one that is removed could be locked by two.
  */

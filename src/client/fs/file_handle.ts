@@ -47,7 +47,7 @@ export class FileHandle {
     await this.#retried(() => this.#id());
   }
 
-  /** At most so many bytes from an offset; fewer at the end of the file. */
+  /** At most this many bytes from an offset; fewer at the end of the file. */
   async read(offset: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
     const { session, signal } = this.#options;
     return await this.#retried(async () => {

@@ -195,7 +195,7 @@ export class RemoteFileSystem implements fs.FileSystem {
     try {
       return await this.#session.request(method, { ...params, ...this.#sandbox }, options) as Result;
     } catch (error) {
-      // Whoever gives a signal to one operation gets its reason back, as from the other implementations.
+      // A caller that gives a signal to one operation gets its reason back, as from the other implementations.
       if (signal?.aborted && error instanceof AbortedError) throw signal.reason;
       throw error;
     }

@@ -99,7 +99,7 @@ export class NodeByteStream implements ByteStream {
     this.#socket?.destroy();
   }
 
-  /** Hands bytes to whoever waits, and keeps the others: a copy, where they are only lent. */
+  /** Hands bytes to the waiting reader, and keeps the others: a copy, where they are only lent. */
   #arrived(bytes: Uint8Array, { isLent }: { isLent: boolean }): void {
     const reader = this.#reader;
     const count = reader === null ? 0 : Math.min(bytes.length, reader.into.length);
@@ -114,7 +114,7 @@ export class NodeByteStream implements ByteStream {
     if (this.#waitingBytes >= HIGH_WATER_BYTES) this.#socket?.pause();
   }
 
-  /** Nothing more will come to whoever waits, once the stream has failed or ended. */
+  /** The waiting reader gets nothing more once the stream has failed or ended. */
   #settleReader(): void {
     const reader = this.#reader;
     if (reader === null || (this.#failure === null && !this.#isEnded)) return;

@@ -31,7 +31,7 @@ export class NodeWebSocketLink extends WebSocketEndpoint<InboundMessage> impleme
     try {
       return decoder.decode(payload);
     } catch {
-      return null; // Not text: whoever receives it says so.
+      return null; // Not text: the receiver says so.
     }
   }
 }

@@ -120,6 +120,6 @@ function textOf(data: unknown): InboundMessage {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(data as ArrayBuffer);
   } catch {
-    return null; // Not text: whoever receives it says so.
+    return null; // Not text: the receiver says so.
   }
 }

@@ -8,7 +8,7 @@ import type { ByteStream } from "../../transport/byte_stream.ts";
 import { encodeBase64 } from "../base64.ts";
 import { ConnectionRefusedError, UnauthorisedError } from "../errors.ts";
 
-/** Bounds the answer: no server of this kind sends so much, neither as a head nor as a text. */
+/** Bounds the answer: no server of this kind sends this much, neither as a head nor as a text. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 const ACCEPT_GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 

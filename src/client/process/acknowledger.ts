@@ -8,7 +8,7 @@
 import type { ProcessRef } from "../../protocol/process_ref.ts";
 import type { Session } from "../session/session.ts";
 
-/** Sent after so much where the server does not say how large its window is: a small part of any usual one. */
+/** Sent after this much where the server does not say how large its window is: a small part of any usual one. */
 const DEFAULT_ACK_BYTES = 64 * 1024;
 /**
  * Half of the window that is reserved: the rest, and what the server lends besides, covers the way of it. Sooner would

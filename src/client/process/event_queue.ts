@@ -1,4 +1,4 @@
-/** The events of one process as an async iterator. Whoever stops taking them holds the process back. */
+/** The events of one process as an async iterator. A reader that stops taking them holds the process back. */
 
 import type { ProcessStatus } from "./process_status.ts";
 
@@ -54,7 +54,7 @@ export class EventQueue implements AsyncIterableIterator<ProcessEvent, undefined
     return this.#queue[0]?.seq ?? null;
   }
 
-  /** Hands an event to whoever waits, or keeps it. */
+  /** Hands an event to the waiting reader, or keeps it. */
   add(event: ProcessEvent): void {
     if (this.#end !== null) return;
     const waiter = this.#waiters.shift();
@@ -67,7 +67,7 @@ export class EventQueue implements AsyncIterableIterator<ProcessEvent, undefined
     }
   }
 
-  /** Drops the oldest output until at most so much is kept. Returns how much was dropped. */
+  /** Drops the oldest output until at most this much is kept. Returns how much was dropped. */
   dropOldest(maxBytes: number): number {
     let dropped = 0;
     while (this.#queuedBytes - dropped > maxBytes) dropped += bytesOf(this.#queue.shift()!);

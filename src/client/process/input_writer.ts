@@ -2,7 +2,7 @@
  * Writes to the input of a process, in order, so that nothing is typed twice and nothing is lost.
  *
  * Every write has an id that the server remembers: one whose answer was lost with the connection is sent again under the
- * same id. A few are on their way at a time; whoever writes more waits.
+ * same id. A few are on their way at a time; further writes wait.
  */
 
 import type { ProcessRef } from "../../protocol/process_ref.ts";

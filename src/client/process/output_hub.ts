@@ -1,5 +1,5 @@
 /**
- * Hands the output of one process to whoever wants it, and says how much of it has been taken.
+ * Hands the output of one process to its readers, and says how much of it has been taken.
  *
  * What nobody has decided about is kept, and the process waits when too much is. As soon as somebody reads one stream,
  * or waits for the end, the others must not hold it up: a little of them is kept for a late reader, and what is more
@@ -27,7 +27,7 @@ export type OutputTap = (name: StreamName, bytes: Uint8Array<ArrayBuffer>) => vo
 const SNAPSHOT_BYTES = 1024 * 1024;
 /** Kept of a stream nobody has decided about while the process must not wait for it. */
 const UNDECIDED_BYTES = 128 * 1024;
-/** Fetching stops while so much is not taken. */
+/** Fetching stops while this much is not taken. */
 const ROOM_BYTES = 1024 * 1024;
 
 /** See the head of the module. */
@@ -67,7 +67,7 @@ export class OutputHub {
     return this.#snapshots[name];
   }
 
-  /** Everything up to here has been taken by whoever wanted it. */
+  /** Everything up to here has been taken by all readers. */
   get takenSeq(): number {
     let first = this.#events?.firstSeq ?? this.#lastSeq + 1;
     for (const name of NAMES) {

@@ -79,7 +79,7 @@ export class OutputLane {
     return chunks;
   }
 
-  /** Drops the oldest until at most so much is kept. Returns how much was dropped. */
+  /** Drops the oldest until at most this much is kept. Returns how much was dropped. */
   dropOldest(maxBytes: number): number {
     let dropped = 0;
     while (this.#queuedBytes > maxBytes) dropped += this.#shift()!.bytes.length;
@@ -120,7 +120,7 @@ export class OutputLane {
         this.#receiver = () => {};
       },
       pull: () => this.#pull(),
-      // Whoever does not want the rest must not hold the process back.
+      // A reader that does not want the rest must not hold the process back.
       cancel: () => this.receive(() => {}),
     }, { highWaterMark: 0 });
   }

@@ -4,7 +4,7 @@ import { concatBytes } from "../../bytes.ts";
 import { linesOf } from "./text.ts";
 
 /**
- * Output of a process: a `ReadableStream` of bytes with `text()`, `lines()` and `bytes()`. Whoever stops reading holds
+ * Output of a process: a `ReadableStream` of bytes with `text()`, `lines()` and `bytes()`. A reader that stops holds
  * the process back, once what may be on its way is full; nothing is lost.
  *
  * ```ts

@@ -3,7 +3,8 @@
  *
  * Notifications bring them as they happen. What is missing is fetched with `process/read`: after a lost connection, when
  * a number was skipped, and always for a process of another session, of which no notifications come. What cannot be
- * fetched any more is told as a gap and never passed over. Nothing is fetched while whoever takes the events has no room.
+ * fetched any more is told as a gap and never passed over. Nothing is fetched while the taker of the events has no
+ * room.
  */
 
 import type { ProcessReadResult } from "../../protocol/process_results.ts";
@@ -28,7 +29,7 @@ export interface FeedOptions {
 const READ_BYTES = 1024 * 1024;
 /** How long the server is asked to wait for output of another session's process. */
 const POLL_WAIT_MS = 10_000;
-/** Events that came too early are kept up to so much; what comes beyond is fetched again. */
+/** Events that came too early are kept up to this much; what comes beyond is fetched again. */
 const MAX_HELD_BYTES = 1024 * 1024;
 const MAX_HELD_EVENTS = 4096;
 /** Some servers send events slightly out of order: a skipped number has this long to come by itself. */

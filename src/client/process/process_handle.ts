@@ -268,8 +268,8 @@ export class ProcessHandle implements AsyncDisposable {
   // ---------------------------------------------------------------- its end
 
   /**
-   * How it ended, once it has exited. Rejects when that cannot be learnt any more. Whoever awaits it need not read the
-   * streams: what nobody reads drains, and never holds the process up.
+   * How it ended, once it has exited. Rejects when that cannot be learnt any more. A caller that awaits it need not
+   * read the streams: what nobody reads drains, and never holds the process up.
    */
   get status(): Promise<ProcessStatus> {
     this.#hub.letFlow();

@@ -116,7 +116,7 @@ export class ShellCommand implements PromiseLike<CommandOutput> {
       const stderr = new TextEncoder().encode(await errors);
       throw this.#failure({ ...status, stdout: new Uint8Array(0), stderr });
     } finally {
-      // Whoever leaves the loop does not want the rest.
+      // A caller that leaves the loop does not want the rest.
       await handle[Symbol.asyncDispose]();
     }
   }
@@ -126,7 +126,7 @@ export class ShellCommand implements PromiseLike<CommandOutput> {
     return (await this.#run()).stdout;
   }
 
-  /** Starts it and gives its handle, for whoever wants more than its output. An input that was given is written. */
+  /** Starts it and gives its handle, for callers that want more than its output. An input that was given is written. */
   async spawn(): Promise<ProcessHandle> {
     const handle = await this.#start();
     const { input } = this.#settings;

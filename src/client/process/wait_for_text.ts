@@ -42,7 +42,7 @@ const MAX_SEARCHED_CHARACTERS = 256 * 1024;
 /** How much of the output an error shows. */
 const SHOWN_CHARACTERS = 2000;
 
-/** Reads along with whoever else reads, and takes nothing from them. */
+/** Reads along with other readers, and takes nothing from them. */
 export class TextSearch {
   #text = "";
   readonly #decoders = new Map<StreamName, TextDecoder>();

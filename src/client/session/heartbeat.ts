@@ -13,7 +13,7 @@ export interface HeartbeatOptions {
   readonly timeoutMs: number;
   /** Asks. */
   ask(): void;
-  /** The peer was silent for so long. Called once. */
+  /** The peer was silent for too long. Called once. */
   onSilent(silentMs: number): void;
 }
 

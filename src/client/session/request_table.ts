@@ -138,8 +138,8 @@ const BASE64_MEMBERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * A server ends the connection of whoever sends such a frame. The request would be repeated on the next one, and end that,
- * too, for ever.
+ * A server ends a connection on which such a frame comes. The request would be repeated on the next connection and end
+ * that, too, forever.
  */
 function isTooLong(text: string): boolean {
   // A character has three bytes at most.

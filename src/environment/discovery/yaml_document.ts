@@ -1,6 +1,6 @@
 /**
- * YAML in, as a tree of texts: what a scalar means is decided by whoever expects something there, since `name: 0x1F` is
- * a name. The library is loaded when first needed.
+ * YAML in, as a tree of texts: the caller, who expects something there, decides what a scalar means, since `name: 0x1F`
+ * is a name. The library is loaded when first needed.
  */
 
 import type { CST, Document, Node } from "yaml";

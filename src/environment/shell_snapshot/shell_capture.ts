@@ -130,7 +130,7 @@ export class ShellSnapshot {
   }
 }
 
-/** At most so many bytes in UTF-8. */
+/** At most this many bytes in UTF-8. */
 function maxBytesOf(text: string): number {
   return 3 * text.length;
 }
@@ -165,7 +165,7 @@ function stateVariables(script: string): Map<string, string> {
   ]);
 }
 
-/** Pieces of at most so many bytes, cut between characters. */
+/** Pieces of at most this many bytes, cut between characters. */
 function splitBytes(text: string, maxBytes: number): string[] {
   const bytes = new TextEncoder().encode(text);
   const pieces: string[] = [];

@@ -140,7 +140,7 @@ export class ShellSnapshots {
   }
 }
 
-/** Adds to a map that holds only so many, and forgets the oldest. */
+/** Adds to a map of bounded size, which forgets the oldest. */
 function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
   map.delete(key);
   map.set(key, value);

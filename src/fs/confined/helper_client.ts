@@ -2,7 +2,7 @@
  * The server's side of the conversation with one helper. It numbers requests, matches answers, and fails the open
  * requests when the helper is gone.
  *
- * How the helper is started and connected is up to whoever passes its port.
+ * The caller, who passes its port, starts and connects the helper.
  */
 
 import { internalError } from "../../errors.ts";

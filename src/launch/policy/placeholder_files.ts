@@ -82,7 +82,7 @@ function claimIn(parent: number, { path, placeholder }: MissingPath): ReturnType
   }
   return {
     release() {
-      // Whoever gets this lock is the only holder: all others hold the shared one.
+      // The holder of this lock is the only one: all others hold the shared one.
       if (lock(fd, LOCK_EX) && isStillThere(parent, name, stat)) {
         // Fails when a program has put something into it. Then it belongs to that program, and stays.
         unlinkAt(parent, name, placeholder === "directory" ? AT_REMOVEDIR : 0);

@@ -3,10 +3,10 @@
  *
  * A mount needs something to be mounted on, and bubblewrap would leave behind what it creates for that. So it is
  * created here, before the sandbox starts, and removed when the last sandbox that needs it has ended. Several sandboxes
- * and servers may need the same one: each holds a shared lock on it, and whoever gets the exclusive lock is the last
- * and removes it. The kernel drops the locks of a server that dies, and its guard (`process/posix/guard.ts`) removes
- * what it left. If the guard dies too, the next server that needs the path recognises the placeholder by its mode and
- * takes it over. Until then it is just an empty directory.
+ * and servers may need the same one: each holds a shared lock on it, and the one that gets the exclusive lock is the
+ * last and removes it. The kernel drops the locks of a server that dies, and its guard (`process/posix/guard.ts`)
+ * removes what it left. If the guard dies too, the next server that needs the path recognises the placeholder by its
+ * mode and takes it over. Until then it is just an empty directory.
  *
  * Removing it while a sandbox still runs would uncover the path inside. So an existing placeholder counts as missing
  * (`looksLikePlaceholder`) and is locked like a new one.

@@ -15,9 +15,9 @@ export interface Emitter {
   keepStart(): void;
   /** Loads a number into the register of a system call's argument. */
   argument(index: number, value: number): void;
-  /** Loads the word that lies so many bytes after the start into an argument. */
+  /** Loads the word that lies this many bytes after the start into an argument. */
   wordFromStart(index: number, offset: number): void;
-  /** Loads the address so many bytes after the start into an argument. */
+  /** Loads the address this many bytes after the start into an argument. */
   addressFromStart(index: number, offset: number): void;
   /** Loads the address of the environment, which follows the arguments and their end, into the third argument. */
   environmentAddress(): void;

@@ -117,7 +117,7 @@ const METADATA_CALLS: readonly SyscallName[] = [
 ];
 
 /**
- * Shared memory, semaphores and queues of the user, whoever made them: they have keys and names, but no place on the
+ * Shared memory, semaphores and queues of the user, of any process: they have keys and names, but no place on the
  * disk.
  */
 const SHARED_OBJECT_CALLS: readonly SyscallName[] = [
@@ -176,7 +176,7 @@ export const CLOSE_MOUNTS = 0x4000 | 0x40000; // MS_REC, MS_PRIVATE
 /** The flags by which a device becomes read-only, as far as its mode and owner go: it can be written to all the same. */
 export const CLOSE_DEVICE = 0x1 | 0x2 | 0x20 | 0x1000; // MS_RDONLY, MS_NOSUID, MS_REMOUNT, MS_BIND
 
-/** For the `seccomp` call: to install a filter, which lies behind a `sock_fprog` of so many bytes. */
+/** For the `seccomp` call: to install a filter, which lies behind a `sock_fprog` of this many bytes. */
 export const SECCOMP_SET_MODE_FILTER = 1;
 export const FILTER_HEADER_BYTES = 16;
 

@@ -1,9 +1,9 @@
 /**
  * What a waiting thread of another process has: its descriptors, its directory, its limits, and the files it sees.
  *
- * Every answer is about whoever has that number now. The caller makes sure that this is still the thread that was
- * meant, by asking its listener afterwards (`isCallWaiting`). Returned descriptors are close-on-exec and belong to the
- * caller.
+ * Every answer is about the process that has that number now. The caller makes sure that this is still the thread that
+ * was meant, by asking its listener afterwards (`isCallWaiting`). Returned descriptors are close-on-exec and belong to
+ * the caller.
  */
 
 import { closeDescriptor } from "../descriptor.ts";

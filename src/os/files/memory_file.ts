@@ -24,7 +24,7 @@ export function openMemoryFile(bytes: CBuffer): number {
   const { readable, writable } = openMemoryPair();
   try {
     fillMemoryFile(writable, bytes);
-    // Whoever runs it, or inherits it, could open it for writing by its link in `/proc`.
+    // A program that runs from it, or inherits it, could open it for writing by its link in `/proc`.
     if (libc().fcntl(writable, F_ADD_SEALS, ALL_SEALS) < 0) throw failure(lastErrno());
     return readable;
   } catch (error) {

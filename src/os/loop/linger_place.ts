@@ -100,7 +100,7 @@ export class LingerPlace {
   }
 }
 
-/** The runtime's own is below this, unless whoever started this program has left it many descriptors. */
+/** The runtime's own is below this, unless this program was started with many open descriptors. */
 const LIKELY_DESCRIPTORS = 32;
 
 /** The descriptor of the epoll instance that the runtime waits in; null when there is none. To be called early. */

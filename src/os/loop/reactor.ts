@@ -30,7 +30,7 @@ const MAX_TOKEN = 0xffff_ffff;
 /** Called with the EPOLL bits seen. */
 export type ReadyHandler = (events: number) => void;
 
-/** One descriptor's place in the reactor. It starts disarmed. The descriptor still belongs to whoever made this. */
+/** One descriptor's place in the reactor. It starts disarmed. The descriptor still belongs to the maker of this. */
 export class Registration {
   readonly #reactor: Reactor;
   readonly fd: number;
@@ -106,7 +106,7 @@ export class Reactor {
     return this.#lingering;
   }
 
-  /** The number of batches delivered. Whoever did enough in one can see when it is over. */
+  /** The number of batches delivered. A caller that did enough in one can see when it is over. */
   get turn(): number {
     return this.#turn;
   }
@@ -137,12 +137,12 @@ export class Reactor {
   async #run(): Promise<void> {
     const { epoll_wait } = libc();
     let failedWaits = 0;
-    // Whoever arms the first registration has just done something, and what comes next is likely to be soon.
+    // The first registration is armed right after some work, so the next event is likely to come soon.
     this.#lingering.resume(performance.now());
     while (this.#armed.size > 0) {
       // Everybody else's turn comes first: timers, and those who wait for what was just delivered. It also means that
-      // nothing is reported in the turn in which it was armed. So whoever gives somebody a registered descriptor can be
-      // sure that it has arrived before its first event.
+      // nothing is reported in the turn in which it was armed. So a registered descriptor that is handed over
+      // arrives before its first event.
       await new Promise<void>((resolve) => setImmediate(resolve));
       if (this.#armed.size === 0) break;
       let count = this.#lingering.mayLinger(performance.now()) ? this.#linger() : 0;

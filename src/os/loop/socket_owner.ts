@@ -22,7 +22,7 @@ export interface Endpoints {
 
 export interface SocketOwner {
   readonly uid: number;
-  /** 0 when the socket belongs to no process any more. Then `uid` is 0, whoever owned it. */
+  /** 0 when the socket belongs to no process any more. Then `uid` is 0, too. */
   readonly inode: number;
   readonly isEstablished: boolean;
 }

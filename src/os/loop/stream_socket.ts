@@ -157,7 +157,7 @@ export class StreamSocket {
 
   #ready(events: number): void {
     const isBroken = (events & (EPOLLERR | EPOLLHUP)) !== 0;
-    // Whoever has read once mostly reads again at once. Staying armed saves arming again.
+    // A reader that has read once mostly reads again at once. Staying armed saves arming again.
     const mayReadAgain = this.#pendingRead !== null;
     if (this.#pendingWrite !== null && (isBroken || (events & EPOLLOUT) !== 0)) this.#continueWrite(isBroken);
     if (this.#pendingRead !== null && (isBroken || (events & EPOLLIN) !== 0)) this.#continueRead(isBroken);

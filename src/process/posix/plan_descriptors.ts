@@ -102,7 +102,8 @@ export class PlanDescriptors {
       case "path":
         return current(planned.path, openWithoutLinks(toByteString(planned.path), O_PATH));
       case "program":
-        // A new one each time: whoever runs from it as user 0 can change its mode, so that nobody could execute it.
+        // A new one each time: a program that runs from it as user 0 can change its mode, so that nobody could execute
+        // it.
         return openMemoryFile(programBytes(planned.path));
       case "given":
         return duplicate(planned.descriptor);

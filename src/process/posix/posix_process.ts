@@ -101,7 +101,7 @@ export class PosixProcess implements SpawnedProcess {
     else queueMicrotask(() => this.#reportEnd());
   }
 
-  /** Delays the report of the end of output until this: whoever hears of it finds everything cleaned up. */
+  /** Delays the report of the end of output until this: after the report everything is cleaned up. */
   holdEndUntil(cleared: Promise<void>): void {
     this.#endHold = cleared;
   }
@@ -139,7 +139,7 @@ export class PosixProcess implements SpawnedProcess {
   }
 
   stopReading(): void {
-    // On a busy machine whoever asks can be sooner than the turn in which the last words would have been read.
+    // On a busy machine the caller can be faster than the turn in which the last words would have been read.
     for (const reader of this.#readers) reader.readAvailable();
     if (!this.#isReading) return;
     this.#closeOutput();

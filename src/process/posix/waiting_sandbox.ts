@@ -2,7 +2,7 @@
  * A sandbox that is complete and waits for its command: it was made, and checked from outside, before anybody asked for
  * it. It runs one command, or is given up.
  *
- * Whoever keeps it sees to it that it is used only where one that is made now would be the same.
+ * Its keeper must use it only where a sandbox made now would be the same.
  */
 
 import { internalError } from "../../errors.ts";

@@ -432,7 +432,7 @@ export class ManagedProcess implements ProcessObserver {
     this.#whenRunning(({ ending }) => ending.noteReason(reason));
   }
 
-  /** SIGKILL to what is left of the group; the streams close soon after, whoever holds them. */
+  /** SIGKILL to what is left of the group; the streams close soon after, even if another process holds them. */
   kill(reason: EndReason): void {
     this.#whenRunning(({ ending, input }) => {
       if (this.#isClosed) return;

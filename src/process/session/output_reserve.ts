@@ -23,7 +23,7 @@ export class OutputReserve {
     return this.#takenBytes;
   }
 
-  /** For a start. False: there is not so much left, and nothing was taken. */
+  /** For a start. False: there is not that much left, and nothing was taken. */
   tryTake(bytes: number): boolean {
     if (this.#takenBytes + bytes > this.maxBytes) return false;
     this.#takenBytes += bytes;

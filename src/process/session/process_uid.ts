@@ -8,7 +8,7 @@
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 const LENGTH = 12;
 
-/** Random bytes are fetched for so many at once: fetching takes longer than everything else. */
+/** Random bytes are fetched for this many at once: fetching takes longer than everything else. */
 const FETCHED = 64;
 
 const random = new Uint8Array(FETCHED * LENGTH);

@@ -140,7 +140,7 @@ export class Escalations {
     if (extra.length > MAX_PASSED_DESCRIPTORS) {
       return refused(`it has ${extra.length} open descriptors, and at most ${MAX_PASSED_DESCRIPTORS} can be passed on`);
     }
-    // Whoever decided was shown this directory; another thread of the caller may have changed it since.
+    // The decision was about this directory; another thread of the caller may have changed it since.
     if (linkOf(tid, "cwd") !== request.cwd) return refused(`its working directory is no longer ${request.cwd}`);
     const directory = openOwnDirectory(tid, request.cwd);
     if (directory === null) return refused("its working directory exists only inside the sandbox");

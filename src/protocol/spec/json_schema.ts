@@ -88,7 +88,7 @@ export class SchemaWriter {
         const note = noteOf(zodSchema);
         if (note !== undefined && side === "input") this.#apply(note, jsonSchema as Mutable, met);
         if (note?.json !== undefined && side === "output") Object.assign(jsonSchema, note.json);
-        // Whoever reads results ignores what a newer server adds.
+        // Readers of results ignore what a newer server adds.
         if (side === "output" && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
       },
     }) as Mutable;

@@ -3,7 +3,7 @@
  *
  * A websocket that the rendezvous has ended is dialed again at the same URL; whatever goes wrong with that, the next
  * attempt registers anew: the rendezvous may have moved, or forgotten us. One that was lost on the way may still count as
- * open there, and its URL as in use: whoever registers shows a token, and takes the place at once.
+ * open there, and its URL as in use: a new registration shows a token, and takes the place at once.
  */
 
 import type { LinkEnd } from "../../rpc/link.ts";
@@ -110,7 +110,7 @@ export class NoiseSource extends RemoteSource {
   }
 }
 
-/** For whoever compares two logs. */
+/** So that two logs can be compared. */
 function requestId(): { name: string; value: string } {
   return { name: "x-request-id", value: `req_${crypto.randomUUID().replaceAll("-", "")}` };
 }

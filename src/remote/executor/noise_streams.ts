@@ -46,7 +46,7 @@ const MAX_PENDING_HANDSHAKES = 32;
 /** Bytes that wait for the receivers of all streams together. Beyond it the stream that holds the most is reset. */
 const MAX_HELD_BYTES_OF_ALL = 256 * 1024 * 1024;
 
-/** They are counted once for so many bytes that have come. */
+/** They are counted each time this many bytes have come. */
 const BYTES_PER_COUNT = 4 * 1024 * 1024;
 
 /** A handshake has begun: nothing else may come on the stream. `null` once it is a link. */

@@ -1,7 +1,7 @@
 /**
  * The seed form: plain JSON-RPC, and a websocket for each client. Each websocket has a registration of its own.
  *
- * A rendezvous that says `spareConnections` is kept supplied with so many websockets that no client has yet; with any
+ * A rendezvous that says `spareConnections` is kept supplied with that many websockets that no client has yet; with any
  * other there is one websocket at a time, as at the reference.
  */
 
@@ -88,7 +88,7 @@ export class PlainSource extends RemoteSource {
     }
   }
 
-  /** Registers, dials, and serves whoever comes; whether anybody did. */
+  /** Registers, dials, and serves clients. Returns whether one came. */
   async #serveOne(backoff: Backoff): Promise<boolean> {
     const { signal } = this.closing;
     const registration = await this.registry.registerPlain(await this.#idempotencyId, this.#name, signal);

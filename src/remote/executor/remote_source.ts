@@ -1,6 +1,6 @@
 /**
- * A rendezvous as a source of links: the executor registers, dials out, and serves whoever comes through. What this and
- * its two forms share: the registry, waiting, the log, and the end.
+ * A rendezvous as a source of links: the executor registers, dials out, and serves the clients that come through. What
+ * this and its two forms share: the registry, waiting, the log, and the end.
  *
  * Promises: what may pass is tried again for as long as it takes; what is final ends the source, and `failure` says why.
  * A lost rendezvous ends links as a lost socket does: sessions wait for their clients. No credential reaches the log.
@@ -54,7 +54,7 @@ export abstract class RemoteSource implements LinkSource {
   protected readonly log: Logger;
   protected readonly states: StateLog;
   protected onLink: ServeLink | null = null;
-  /** Aborted by `close`: whoever waits or dials gives up. */
+  /** Aborted by `close`: waits and dials are given up. */
   protected readonly closing = new AbortController();
   readonly #dialer: Dialer;
   readonly #pingIntervalMs: number;

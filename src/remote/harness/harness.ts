@@ -189,7 +189,7 @@ async function shakeHands(
   const socket = new RelaySocket(await networkOf(options).open(url, { timeoutMs: TIMEOUT_MS, signal }));
   const frames = new RelayFrameEncoder(streamId);
   const opened = Promise.withResolvers<NoiseLink>();
-  // It may fail while the first frames are still being sent; whoever waits hears of it then.
+  // It may fail while the first frames are still being sent; the waiting caller gets the failure then.
   opened.promise.catch(() => {});
   const fail = (why: string) => opened.reject(new RendezvousError(executor, why));
   let link: NoiseLink | null = null;

@@ -1,8 +1,9 @@
 /**
  * Which executor's key belongs to which name: the client's memory, that no rendezvous can change.
  *
- * The registry hands out the executor's key. Whoever runs it could hand out another one and sit in between; a client that
- * remembers the key notices. The first time there is nothing to compare with, unless the user gives the fingerprint.
+ * The registry hands out the executor's key. Its operator could hand out another one and read everything; a
+ * client that remembers the key notices. The first time there is nothing to compare with, unless the user gives the
+ * fingerprint.
  */
 
 /** Where fingerprints are kept. `name` is rendezvous and executor together. */

@@ -28,6 +28,6 @@ export const MAX_SEALED_RECORD_BYTES = MAX_RECORD_BYTES + TAG_BYTES;
 /** One JSON-RPC message in the stream of records. The same as over a websocket. */
 export const MAX_CHANNEL_MESSAGE_BYTES = 64 * MIB;
 
-/** Records that came before one that is missing: so many wait for it, and so many bytes. */
+/** Records that came before one that is missing: this many wait for it, and this many bytes. */
 export const MAX_EARLY_RECORDS = 64;
 export const MAX_EARLY_BYTES = 1 * MIB;

@@ -60,7 +60,7 @@ const MAX_OPENING_BYTES = 1024 * 1024;
 
 /** How long messages are handed on before others get a turn. */
 const DELIVERY_MS = 2;
-/** The clock is looked at once for so many messages. */
+/** The clock is looked at once for this many messages. */
 const MESSAGES_PER_LOOK = 8;
 
 /** Writes this character for what is not UTF-8. */
@@ -109,7 +109,7 @@ export class NoiseLink implements Link {
     return this.#sending;
   }
 
-  // ------------------------------------------------------------ for whoever has the websocket
+  // ------------------------------------------------------------ for the owner of the websocket
 
   /** A data frame of this stream has come. Its payload is lent. A promise: nothing more is to be read before it resolves. */
   take({ seq, segmentIndex, segmentCount, payload }: RelayData): void | Promise<void> {
@@ -143,7 +143,7 @@ export class NoiseLink implements Link {
     this.#finish();
   }
 
-  // ------------------------------------------------------------ for whoever has the link
+  // ------------------------------------------------------------ for the owner of the link
 
   async receive(
     receiver: (message: InboundMessage) => void | Promise<void>,
@@ -178,7 +178,7 @@ export class NoiseLink implements Link {
       if (this.#ended !== null) throw new Error("connection is closed");
       return this.#writer.write(messages);
     });
-    // The next one waits for this one, whatever becomes of it; its own promise tells whoever sent it.
+    // The next one waits for this one, whatever becomes of it; its own promise tells its sender.
     this.#sending = sending.catch(() => {});
     return sending;
   }

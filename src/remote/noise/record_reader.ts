@@ -137,7 +137,7 @@ export class RecordReader {
   }
 
   #takePlain(plain: Bytes): void {
-    // Whoever is handed a message may stop the reading.
+    // The receiver of a message may stop the reading.
     for (let at = 0; at < plain.length && this.#failure === null;) {
       if (this.#missing === null) at = this.#takeLength(plain, at);
       if (this.#missing === null) continue;

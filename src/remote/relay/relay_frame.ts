@@ -2,8 +2,8 @@
  * One frame of the relay as bytes: protobuf `RelayMessageFrame`, one per binary websocket message. Pure.
  *
  * Read strictly: what is malformed or beyond a limit throws. What is well-formed and unknown (a later version's fields) is
- * passed over. Payloads are lent: they lie in the message that was read. What a frame means is left to whoever has the
- * stream.
+ * passed over. Payloads are lent: they lie in the message that was read. The owner of the stream decides what a frame
+ * means.
  */
 
 import { MAX_RELAY_MESSAGE_BYTES, MAX_RESET_REASON_BYTES, MAX_STREAM_ID_BYTES } from "./limits.ts";

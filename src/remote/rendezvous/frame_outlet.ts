@@ -11,7 +11,7 @@ import { encodeFrame, OPCODE } from "../../transport/websocket/websocket_frames.
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** A write that took so long has waited for the peer. */
+/** A write that took this long has waited for the peer. */
 const WAITED_MS = 50;
 
 export interface FrameOutletOptions {

@@ -43,7 +43,7 @@ export const MAX_IDLE_CONNECTIONS = 8;
  * was passed on, and waits by itself, so that a harness that reads slowly holds up no other.
  */
 export const STREAM_WINDOW_BYTES = 4 * MIB;
-/** It is told once for so much: a frame of 45 bytes for eight records. */
+/** It is told once for this many bytes: a frame of 45 bytes for eight records. */
 export const ACK_BYTES = STREAM_WINDOW_BYTES / 8;
 /** Queued for all streams of one harness of such an executor. Harnesses have one or two. One that holds more is dropped. */
 export const MAX_LINE_BYTES = 4 * STREAM_WINDOW_BYTES;
@@ -53,9 +53,12 @@ export const MAX_LINE_BYTES = 4 * STREAM_WINDOW_BYTES;
  * nothing is read from the executor, as long as the harness goes on taking bytes.
  */
 export const MAX_QUEUED_BYTES = 4 * MIB;
-/** While we find out whether the harness takes any bytes, so much is queued, and nobody else waits for it. */
+/** While we find out whether the harness takes any bytes, this much is queued, and nobody else waits for it. */
 export const MAX_QUEUED_UNJUDGED_BYTES = 32 * MIB;
-/** A harness with a full queue that takes nothing for so long would hold up the others of its executor, and is dropped. */
+/**
+ * A harness with a full queue that takes nothing for this long would hold up the others of its executor, and is
+ * dropped.
+ */
 export const MAX_STALL_MS = 1000;
 
 /** Executors that are connected or expected. Each costs some 2 KiB, and its connections besides. */

@@ -104,7 +104,7 @@ export class RelayExecutor implements Executor {
 
   /**
    * Whether a websocket may come by the URL of this registration once more: the one that came by it before has gone, or
-   * shows no life. Whoever has only seen the URL cannot take the place of an executor that lives.
+   * shows no life. Someone who has only seen the URL cannot take the place of an executor that lives.
    */
   async mayComeBack(registrationId: string, withinMs: number): Promise<boolean> {
     const before = this.#socket;

@@ -194,7 +194,10 @@ export class Rendezvous {
     return problem(403, "forbidden", refusal);
   }
 
-  /** Who connects: the peer, or whoever the proxy in front names. The last of several names is the proxy's own addition. */
+  /**
+   * Who connects: the peer, or the client that the proxy in front names. The last of several names is the proxy's own
+   * addition.
+   */
   #addressOf({ head, remote }: Request): string {
     const peer = withoutPort(remote);
     if (!this.#options.isBehindProxy) return peer;

@@ -49,7 +49,7 @@ export function routeOf(method: string, path: string): Route {
     if (match === null) continue;
     if (!methods.includes(method)) return { type: "wrongMethod", allow: methods.join(",") };
     const id = match[1];
-    // Whoever asks has chosen the id: it is not quoted.
+    // The client has chosen the id: it is not quoted.
     if (id !== undefined && !isExecutorId(id)) return { type: "notFound", reason: "that is not the id of an executor" };
     return make(id ?? "");
   }

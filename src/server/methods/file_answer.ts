@@ -14,7 +14,7 @@ export interface FileAnswerOptions {
    * take it.
    */
   takePlace(): Promise<() => void>;
-  /** Takes so many bytes of the connection's budget, with a promise when that has to be waited for. */
+  /** Takes this many bytes of the connection's budget, with a promise when that has to be waited for. */
   promise(answerBytes: number): void | Promise<void>;
   /** The end of the connection. */
   readonly signal: AbortSignal;

@@ -36,7 +36,7 @@ export type AuthConfig =
   };
 
 export type AuthOutcome =
-  /** `admission`: for a login that can be taken back. Whoever gets it releases it. */
+  /** `admission`: for a login that can be taken back. Its receiver releases it. */
   | { readonly ok: true; readonly admission?: Admission }
   | { readonly ok: false; readonly body: string };
 

@@ -49,8 +49,8 @@ export class LocalUsers {
     const owners = SocketOwners.open();
     try {
       const rule = { ownUid: effectiveUid(), overflowUid: overflowUid() };
-      const complaint = complainOfOwner(ownerOfOwnConnection(owners, address), rule);
-      if (complaint !== null) throw new Error(`the check with a connection of our own failed: ${complaint}`);
+      const problem = ownerProblem(ownerOfOwnConnection(owners, address), rule);
+      if (problem !== null) throw new Error(`the check with a connection of our own failed: ${problem}`);
       return new LocalUsers(owners, rule);
     } catch (error) {
       owners[Symbol.dispose]();
@@ -62,7 +62,7 @@ export class LocalUsers {
   refuse(stream: AcceptedStream): string | null {
     const endpoints: Endpoints | null = stream.endpoints();
     if (endpoints === null) return "the connection has gone";
-    return complainOfOwner(this.#owners.ownerOfPeer(endpoints), this.#rule);
+    return ownerProblem(this.#owners.ownerOfPeer(endpoints), this.#rule);
   }
 
   close(): void {
@@ -70,8 +70,8 @@ export class LocalUsers {
   }
 }
 
-/** Only certain cases are let in. */
-export function complainOfOwner(owner: SocketOwner | null, { ownUid, overflowUid }: UserRule): string | null {
+/** Why a user may not connect; null: it may. Uncertain cases are refused. */
+export function ownerProblem(owner: SocketOwner | null, { ownUid, overflowUid }: UserRule): string | null {
   if (owner === null) return "the kernel knows no such connection";
   // Sockets without an owner look like root's.
   if (!owner.isEstablished || owner.inode === 0) return "the peer has closed already";

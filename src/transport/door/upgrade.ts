@@ -41,7 +41,7 @@ export interface AcceptedUpgrade {
   readonly requestId: string | null;
   /** The subprotocol to select, if one was offered that is known. */
   readonly protocol?: string;
-  /** The peer's login, if it can be taken back. Whoever serves the peer closes it then, and releases this at its end. */
+  /** The peer's login, if it can be taken back. The peer's server closes it then, and releases this at its end. */
   readonly admission?: Admission;
 }
 

@@ -21,7 +21,7 @@ export class WatchedStream implements AcceptedStream {
   constructor(stream: AcceptedStream) {
     this.#stream = stream;
     this.#ahead = stream.read(this.#buffer);
-    // A failed read is told to whoever reads next.
+    // The next reader gets the failure of a read.
     this.#ahead.catch(() => {});
   }
 

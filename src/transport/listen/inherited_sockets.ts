@@ -1,8 +1,8 @@
 /**
  * Listening sockets that the service manager has opened and handed over (`LISTEN_FDS` of systemd).
  *
- * The manager keeps such a socket open while this program is replaced: whoever connects meanwhile waits, and is not
- * refused. Which one is used is decided by its address, so that the checks of that address hold.
+ * The manager keeps such a socket open while this program is replaced: clients that connect meanwhile wait, and are
+ * not refused. Which one is used is decided by its address, so that the checks of that address hold.
  */
 
 import { setCloseOnExec, setNonblocking } from "../../os/descriptor.ts";

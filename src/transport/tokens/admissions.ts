@@ -2,7 +2,7 @@
  * Who has been let in by which token, for as long as it stays: a token that is revoked, changed or expires takes the
  * connections made with it along.
  *
- * Owns the table in force. Closing connections is left to whoever was told by the signal.
+ * Owns the table in force. The receivers of the signal close the connections.
  */
 
 import type { Clock } from "../../clock.ts";

@@ -1,5 +1,5 @@
 /**
- * The file that tokens are kept in, as text and as data. It holds digests: whoever reads it can log in nowhere.
+ * The file that tokens are kept in, as text and as data. It holds digests: reading it lets nobody log in.
  *
  * Strict, as all configuration of our own: a member that is not known may be one that was meant to limit something.
  */

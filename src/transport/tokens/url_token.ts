@@ -1,5 +1,5 @@
 /**
- * The token a server makes for itself and prints as part of its URL: whoever was shown that line can connect.
+ * The token a server makes for itself and prints as part of its URL: everyone who has seen that line can connect.
  *
  * It lives as long as the server. The text is held in a `#private` field and leaves by `addTo` alone, whose result is
  * for standard output and never for the log.

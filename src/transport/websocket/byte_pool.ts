@@ -23,7 +23,7 @@ const STREAMS: Pool = { bufferBytes: 1024 * 1024, maxFree: 4, free: [] };
 
 const POOLS = [BATCHES, STREAMS];
 
-/** A buffer of at least so many bytes. */
+/** A buffer of at least this many bytes. */
 export function takeBuffer(minBytes: number): Bytes {
   const pool = POOLS.find(({ bufferBytes }) => minBytes <= bufferBytes);
   return pool === undefined ? new Uint8Array(minBytes) : pool.free.pop() ?? new Uint8Array(pool.bufferBytes);
@@ -32,7 +32,7 @@ export function takeBuffer(minBytes: number): Bytes {
 /** Up to this size a message is better sent in small pieces: the peer reads the first while the next is made. */
 const SHORT_STREAM_BYTES = 4 * 1024 * 1024;
 
-/** A buffer to stream a message of so many bytes through. */
+/** A buffer to stream a message of this many bytes through. */
 export function takeStreamBuffer(messageBytes: number): Bytes {
   return takeBuffer(messageBytes <= SHORT_STREAM_BYTES ? BATCHES.bufferBytes : STREAMS.bufferBytes);
 }

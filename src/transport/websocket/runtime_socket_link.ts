@@ -17,7 +17,7 @@ import { CLOSE_CODE, CODE_OF_CAUSE, MAX_CONTROL_PAYLOAD_BYTES } from "./websocke
 
 /** What a message takes besides its content: without it millions of empty ones would count for nothing. */
 const MESSAGE_OVERHEAD_BYTES = 64;
-/** Messages are handed to the runtime until it holds so much. */
+/** Messages are handed to the runtime until it holds this much. */
 const HIGH_WATER_BYTES = 1024 * 1024;
 /** There is no event for a socket that has room again. First looks cost no time; later ones come ever more rarely. */
 const IMMEDIATE_LOOKS = 50;

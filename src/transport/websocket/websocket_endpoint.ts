@@ -1,6 +1,6 @@
 /**
  * One websocket over a byte stream, in either role: what is common to links (`websocket_link.ts`, texts for the RPC layer)
- * and to sockets of raw messages (`message_socket.ts`, for whoever passes them on or has a framing of their own).
+ * and to sockets of raw messages (`message_socket.ts`, for callers that pass them on or have a framing of their own).
  *
  * Promises: messages arrive whole and in order; nothing is read while the receiver is busy; one frame and one message
  * never exceed their limits in memory; a peer that stays silent is dropped; one that is shown out is told why in a close
@@ -58,7 +58,7 @@ const USED_READ_BYTES = 8 * 1024;
 const BUSY_READ_BYTES = 256 * 1024;
 /** How long messages that have arrived are handed on before others get a turn. */
 const DELIVERY_MS = 2;
-/** The clock is looked at once for so many frames: the usual few cost nothing. */
+/** The clock is looked at once for this many frames: the usual few cost nothing. */
 const FRAMES_PER_LOOK = 8;
 /**
  * Three minutes at the default interval, so that a suspended client on a sleeping laptop has a chance and a vanished one

@@ -116,7 +116,7 @@ export function encodeFrame(opcode: number, payload: Uint8Array, role: Role = "s
   return frame;
 }
 
-/** Bytes of a frame with so long a payload. */
+/** Bytes of a frame with a payload of this length. */
 export function frameBytes(payloadBytes: number, role: Role): number {
   return headerBytes(payloadBytes, role) + payloadBytes;
 }

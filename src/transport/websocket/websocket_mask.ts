@@ -9,7 +9,7 @@ type Bytes = Uint8Array<ArrayBuffer>;
 
 export const MASK_BYTES = 4;
 
-/** Random bytes are fetched for so many masks at once: a call for each would cost more than the mask. */
+/** Random bytes are fetched for this many masks at once: a call for each would cost more than the mask. */
 const MASKS_AT_ONCE = 256;
 
 const pool = new Int32Array(MASKS_AT_ONCE);

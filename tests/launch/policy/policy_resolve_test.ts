@@ -157,7 +157,7 @@ Deno.test("resolveFiles() lets an entry that names a protected directory decide"
   assert.ok(files.missing.some(({ path }) => path === "/ws/.git/.git"));
 });
 
-Deno.test("resolveFiles() takes our own stand-ins for nothing", () => {
+Deno.test("resolveFiles() treats our own placeholders as missing files", () => {
   const files = resolve("read /, write /ws", { ...DISK, "/ws/.git": "placeholder" });
   assert.equal(accessTo(files, "/ws/.git"), "write");
   assert.ok(files.missing.some(({ path }) => path === "/ws/.git"));

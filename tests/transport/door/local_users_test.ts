@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { ownerOfOwnConnection, SocketOwners } from "../../../src/os/loop/socket_owner.ts";
-import { complainOfOwner } from "../../../src/transport/door/local_users.ts";
+import { ownerProblem } from "../../../src/transport/door/local_users.ts";
 import { parseIpAddress } from "../../../src/transport/listen/ip_address.ts";
 import { until } from "../../support/until.ts";
 
@@ -8,16 +8,16 @@ const onLinux = { ignore: Deno.build.os !== "linux" };
 const OWN = { ownUid: 1000, overflowUid: 65534 };
 const live = { inode: 7, isEstablished: true };
 
-Deno.test("complainOfOwner() lets in the own user and root, and only where that is certain", () => {
-  assert.equal(complainOfOwner({ ...live, uid: 1000 }, OWN), null);
-  assert.equal(complainOfOwner({ ...live, uid: 0 }, OWN), null);
-  assert.match(complainOfOwner({ ...live, uid: 1001 }, OWN)!, /uid 1001/);
-  assert.match(complainOfOwner(null, OWN)!, /no such connection/);
-  assert.match(complainOfOwner({ uid: 0, inode: 0, isEstablished: true }, OWN)!, /closed/);
-  assert.match(complainOfOwner({ uid: 0, inode: 7, isEstablished: false }, OWN)!, /closed/);
-  assert.match(complainOfOwner({ ...live, uid: 65534 }, OWN)!, /namespace/);
-  assert.match(complainOfOwner({ ...live, uid: 65534 }, { ...OWN, ownUid: 65534 })!, /namespace/);
-  assert.equal(complainOfOwner({ ...live, uid: 65534 }, { ownUid: 65534, overflowUid: null }), null);
+Deno.test("ownerProblem() lets in the own user and root, and only where that is certain", () => {
+  assert.equal(ownerProblem({ ...live, uid: 1000 }, OWN), null);
+  assert.equal(ownerProblem({ ...live, uid: 0 }, OWN), null);
+  assert.match(ownerProblem({ ...live, uid: 1001 }, OWN)!, /uid 1001/);
+  assert.match(ownerProblem(null, OWN)!, /no such connection/);
+  assert.match(ownerProblem({ uid: 0, inode: 0, isEstablished: true }, OWN)!, /closed/);
+  assert.match(ownerProblem({ uid: 0, inode: 7, isEstablished: false }, OWN)!, /closed/);
+  assert.match(ownerProblem({ ...live, uid: 65534 }, OWN)!, /namespace/);
+  assert.match(ownerProblem({ ...live, uid: 65534 }, { ...OWN, ownUid: 65534 })!, /namespace/);
+  assert.equal(ownerProblem({ ...live, uid: 65534 }, { ownUid: 65534, overflowUid: null }), null);
 });
 
 const endpoint = (addr: Deno.Addr) => {
@@ -43,7 +43,7 @@ for (const hostname of ["127.0.0.1", "127.9.8.7", "::1"]) {
       // The listener is on that port and is not an answer.
       assert.equal(owners.ownerOfPeer({ local: { ...ends.local, port: 1 }, peer: ends.local }), null);
       peer.close();
-      const isCertain = () => complainOfOwner(owners.ownerOfPeer(ends), { ownUid: Deno.uid()!, overflowUid: null });
+      const isCertain = () => ownerProblem(owners.ownerOfPeer(ends), { ownUid: Deno.uid()!, overflowUid: null });
       await until(() => isCertain() !== null, () => "a closed peer still counts");
     },
   });

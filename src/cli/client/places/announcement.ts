@@ -1,13 +1,13 @@
 /**
- * The line by which `dial --announce` says that the conversation begins behind it. Whatever the profile of a login shell
- * prints in front of it is passed over, and its version is known before anything else.
+ * The line that `dial --announce` prints before the conversation begins. The reader skips what the profile of a login
+ * shell prints before it, and learns the version of the other side from it.
  */
 
 import { concatBytes } from "../../../bytes.ts";
 import { VERSION } from "../../../version.ts";
 
 const PREFIX = "exec-server dial ";
-/** A greeting that is longer than this is none. */
+/** More than this in front of the line is not a greeting. */
 const MAX_NOISE_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 

@@ -2,8 +2,9 @@
  * The server of this user on this machine: found by its socket, and started when it is not there.
  *
  * Two commands that find no server at the same moment start one together: a lock on a file lets one start it while the
- * other waits. The server outlives whoever started it, and ends by itself when nobody has used it for long. It gets no
- * more of the caller's environment than a login would give, so that it does not matter which command came first.
+ * other waits. The server outlives the command that started it, and ends by itself after a long time without use. It
+ * gets no more of the caller's environment than a login would give, so that it does not matter which command came
+ * first.
  */
 
 import { refusal } from "../../cli_error.ts";
@@ -11,7 +12,7 @@ import type { Environment } from "../../flags.ts";
 import { ownCommand } from "../../own_command.ts";
 import { prepareStateDirectory, SOCKET_NAME, stateDirectory } from "./state_directory.ts";
 
-/** Unused for so long: nobody comes back to it. A process that runs counts as use. */
+/** After this time without use nobody comes back to it. A process that runs counts as use. */
 const IDLE_EXIT = "1h";
 /** Of the log of the server before: what is older is dropped at a start. */
 const MAX_LOG_BYTES = 1024 * 1024;

@@ -2,7 +2,7 @@
  * `--install`: puts this very program on another machine, over ssh, as `~/.local/bin/exec-server`.
  *
  * Nothing is sent when a file with the same digest is there. The new one is written beside the old, compared with the
- * digest there, and renamed: whoever starts it meanwhile gets the old one or the new, and a running server keeps its own.
+ * digest there, and renamed: a start meanwhile gets the old one or the new, and a running server keeps its own.
  */
 
 import { ConnectionRefusedError } from "../../../client/errors.ts";

@@ -1,8 +1,8 @@
 /**
- * A process of another session on this terminal, by `process/attach`: what is kept of its output first, then what comes.
+ * A process of another session on this terminal, by `process/attach`: first its kept output, then new output.
  *
- * Of a terminal the present screen is drawn, and drawn again when a lost connection is back. Output without a terminal
- * goes on behind what was shown. Leaving takes nothing from the process.
+ * For a process on a terminal the present screen is drawn, and drawn again when a lost connection is back. Other output
+ * goes on where it stopped. Leaving does not affect the process.
  */
 
 import { decodeBase64, encodeBase64 } from "../../../client/base64.ts";
@@ -116,7 +116,7 @@ class AttachedProcess {
   // ---------------------------------------------------------------- what comes
 
   #notified(method: string, params: Record<string, unknown>): void {
-    // Another attachment of this connection there is none, so that what comes before the answer is this one's, too.
+    // This connection has no other attachment, so events that come before the answer belong to this one, too.
     if (this.#attached !== null && params.uid !== this.#attached.uid) return;
     if (this.#early === null) this.#take(method, params);
     else this.#early.push(() => this.#take(method, params));
