@@ -62,11 +62,12 @@ export function onlyChildOf(pid: number): number | null {
   return /^\d+$/.test(children) ? Number(children) : null;
 }
 
-/** Whether a process has children, ended ones included. False when it has ended itself; true where nobody can tell. */
+/** Whether a process has children, ended ones included. False when it is gone itself; true where nobody can tell. */
 export function hasChildren(pid: number): boolean {
-  const children = readText(`/proc/${pid}/task/${pid}/children`);
-  if (children === null) return readStat(pid) !== null;
-  return children.trim() !== "";
+  const fd = openDescriptor(`/proc/${pid}/task/${pid}/children`, O_RDONLY);
+  const count = fd < 0 ? -1 : readInto(fd, fileBuffer);
+  if (fd >= 0) closeDescriptor(fd);
+  return count < 0 ? readStat(pid) !== null : count > 0;
 }
 
 /**

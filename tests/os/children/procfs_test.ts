@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { closeDescriptor, O_RDONLY, openDescriptor } from "../../../src/os/descriptor.ts";
-import { listOwnDescriptors, listProcesses, readSoftLimit, readStat } from "../../../src/os/children/procfs.ts";
+import {
+  hasChildren,
+  listOwnDescriptors,
+  listProcesses,
+  onlyChildOf,
+  readSoftLimit,
+  readStat,
+} from "../../../src/os/children/procfs.ts";
 
 Deno.test("readStat() tells a process's place in the tree", () => {
   const self = readStat(Deno.pid)!;
@@ -37,4 +44,17 @@ Deno.test("listOwnDescriptors() sees a descriptor while it is open", () => {
   const fd = openDescriptor("/dev/null", O_RDONLY);
   assert.ok(listOwnDescriptors().includes(fd));
   closeDescriptor(fd);
+});
+
+Deno.test("hasChildren() tells whether there is a child, an ended one too, and none of a process that is gone", async () => {
+  const childless = new Deno.Command("sleep", { args: ["1000"], stdout: "null" }).spawn();
+  const parent = new Deno.Command("sh", { args: ["-c", "sleep 1000 & echo; wait"], stdout: "piped" }).spawn();
+  await parent.stdout.getReader().read();
+  assert.deepEqual([hasChildren(childless.pid), hasChildren(parent.pid)], [false, true]);
+  const child = onlyChildOf(parent.pid)!;
+  parent.kill("SIGKILL");
+  childless.kill("SIGKILL");
+  await Promise.all([parent.status, childless.status]);
+  Deno.kill(child, "SIGKILL");
+  assert.deepEqual([hasChildren(childless.pid), hasChildren(parent.pid)], [false, false]);
 });
