@@ -1,8 +1,7 @@
 /** The dependency rules of docs/architecture.md, read from the import lines. */
 
 import assert from "node:assert/strict";
-
-const ROOT = new URL("..", import.meta.url);
+import { filesBelow, importsOf, ROOT, sourceFiles, targetOf } from "./support/source_files.ts";
 
 /** Which folders of `src/` a folder may import from, besides itself. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
@@ -38,11 +37,6 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "client",
   ],
 };
-
-interface ImportLine {
-  readonly file: string;
-  readonly specifier: string;
-}
 
 Deno.test("every folder of src is looked at, and has files and imports to look at", () => {
   const folders = [...Deno.readDirSync(new URL("src", ROOT))].filter((entry) => entry.isDirectory);
@@ -237,38 +231,6 @@ function loadedBy(entry: string): Set<string> {
     }
   }
   return loaded;
-}
-
-function importsOf(folder: string): ImportLine[] {
-  return sourceFiles(folder).flatMap(({ file, text }) => {
-    const pattern =
-      /(?:^|\n)\s*(?:import|export)\b[^;'"]*?from\s+"([^"]+)"|\bimport\("([^"]+)"\)|(?:^|\n)import "([^"]+)"/g;
-    return [...text.matchAll(pattern)].map((match) => ({ file, specifier: (match[1] ?? match[2] ?? match[3])! }));
-  });
-}
-
-/** The files of a folder. One without any is a mistake of the test's: every rule would hold for it. */
-function sourceFiles(folder: string, ending = ".ts"): { file: string; text: string }[] {
-  const files = Array.from(
-    filesBelow(folder, ending),
-    (file) => ({ file, text: Deno.readTextFileSync(new URL(file, ROOT)) }),
-  );
-  assert.ok(files.length > 0, `${folder} has no files to look at`);
-  return files;
-}
-
-function* filesBelow(folder: string, ending = ".ts"): Generator<string> {
-  for (const entry of Deno.readDirSync(new URL(folder, ROOT))) {
-    const file = `${folder}/${entry.name}`;
-    if (entry.isDirectory) yield* filesBelow(file, ending);
-    else if (file.endsWith(ending)) yield file;
-  }
-}
-
-/** The file an import line leads to, from the root; a package's name stays what it is. */
-function targetOf(file: string, specifier: string): string {
-  if (!specifier.startsWith(".")) return specifier;
-  return new URL(specifier, new URL(file, ROOT)).pathname.slice(ROOT.pathname.length);
 }
 
 function isFile(file: string): boolean {

@@ -11,9 +11,8 @@ import { CheckedRelay } from "./support/checked_relay.ts";
 import { CommandHome } from "./support/command_home.ts";
 import { FrameTrace } from "./support/frame_trace.ts";
 import { RawWebSocket } from "./support/raw_websocket.ts";
+import { filesBelow, ROOT } from "./support/source_files.ts";
 import { connectChecked } from "./support/test_server.ts";
-
-const ROOT = new URL("..", import.meta.url);
 
 /** A server whose answers have one member more than they should. */
 function startOddServer(): Deno.HttpServer<Deno.NetAddr> {
@@ -232,12 +231,5 @@ function reachedFrom(files: readonly string[]): Set<string> {
   function add(target: URL): void {
     const path = target.pathname.slice(ROOT.pathname.length);
     if (path.startsWith("tests/")) reached.add(path);
-  }
-}
-
-function* filesBelow(folder: string): Generator<string> {
-  for (const entry of Deno.readDirSync(new URL(folder, ROOT))) {
-    if (entry.isDirectory) yield* filesBelow(`${folder}/${entry.name}`);
-    else if (entry.name.endsWith(".ts")) yield `${folder}/${entry.name}`;
   }
 }
