@@ -15,22 +15,22 @@ export interface ImportLine {
   readonly specifier: string;
 }
 
-/** The import lines of the files of a folder. */
-export function importsOf(folder: string): ImportLine[] {
-  return sourceFiles(folder).flatMap(({ file, text }) => {
+/** The import lines of the files of a folder, or of one file. */
+export function importsOf(place: string): ImportLine[] {
+  return sourceFiles(place).flatMap(({ file, text }) => {
     const pattern =
       /(?:^|\n)\s*(?:import|export)\b[^;'"]*?from\s+"([^"]+)"|\bimport\("([^"]+)"\)|(?:^|\n)import "([^"]+)"/g;
     return [...text.matchAll(pattern)].map((match) => ({ file, specifier: (match[1] ?? match[2] ?? match[3])! }));
   });
 }
 
-/** The files of a folder. One without any is a mistake of the test's: every rule would hold for it. */
-export function sourceFiles(folder: string, ending = ".ts"): SourceFile[] {
+/** The files of a folder, or one file. A folder without any is a mistake of the test's: every rule would hold for it. */
+export function sourceFiles(place: string, ending = ".ts"): SourceFile[] {
   const files = Array.from(
-    filesBelow(folder, ending),
+    place.endsWith(ending) ? [place] : filesBelow(place, ending),
     (file) => ({ file, text: Deno.readTextFileSync(new URL(file, ROOT)) }),
   );
-  assert.ok(files.length > 0, `${folder} has no files to look at`);
+  assert.ok(files.length > 0, `${place} has no files to look at`);
   return files;
 }
 
