@@ -4,9 +4,9 @@
  */
 
 import assert from "node:assert/strict";
-import { type Client, RpcError } from "../../src/client/rpc_client.ts";
 import type { FileSystem } from "../../src/fs/file_system.ts";
 import { write } from "../contract/file_system/harness.ts";
+import { type Client, RpcError } from "../support/rpc_client.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { TestServer } from "../support/test_server.ts";
 import { READ_ALL, READS, readsRefused, WRITE_ALL } from "./reads.ts";

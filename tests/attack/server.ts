@@ -1,9 +1,8 @@
 /** Attacks on a real server by the processes it runs: on its life, memory, descriptors, secrets and its own address. */
 
 import assert from "node:assert/strict";
-import { RpcError } from "../../src/client/rpc_client.ts";
-import type { Client } from "../../src/client/rpc_client.ts";
 import { syscallNumber } from "../../src/launch/stub/syscalls.ts";
+import { type Client, RpcError } from "../support/rpc_client.ts";
 import type { Report, Step } from "../fixtures/hostile_program.ts";
 import { NO_SANDBOX } from "../support/sandbox_host.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";

@@ -1,10 +1,10 @@
 /** Attacks on the end of a session by what forks faster than anybody can look, on a real server. */
 
 import assert from "node:assert/strict";
-import type { Client } from "../../src/client/rpc_client.ts";
 import { joinChildCgroup, leaveChildCgroup } from "../../src/os/children/child_cgroup.ts";
 import { ForkStorm } from "../support/fork_storm.ts";
 import { areInstalled } from "../support/installed.ts";
+import type { Client } from "../support/rpc_client.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { TestServer } from "../support/test_server.ts";
 import { IS_ROOT } from "./scene.ts";

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { type Client, RpcError } from "../../src/client/rpc_client.ts";
 import { CuttableConnection } from "../support/cuttable_connection.ts";
 import { Random } from "../support/random.ts";
+import { type Client, RpcError } from "../support/rpc_client.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const ENV = { cwd: "/", env: { PATH: "/usr/bin:/bin" }, tty: false };

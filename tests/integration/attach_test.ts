@@ -1,9 +1,9 @@
 /** Looking on at processes of other sessions, and taking control of them. */
 
 import assert from "node:assert/strict";
-import { type Client, RpcError } from "../../src/client/rpc_client.ts";
 import type { Notification } from "../../src/protocol/method_types.ts";
 import { RawWebSocket } from "../support/raw_websocket.ts";
+import { type Client, RpcError } from "../support/rpc_client.ts";
 import { TestServer } from "../support/test_server.ts";
 import { until } from "../support/until.ts";
 

@@ -1,9 +1,8 @@
 /** What can still be read of processes that have closed, and for how long. */
 
 import assert from "node:assert/strict";
-import type { Client } from "../../src/client/rpc_client.ts";
-import { RpcError } from "../../src/client/rpc_client.ts";
 import { Gate } from "../support/gate.ts";
+import { type Client, RpcError } from "../support/rpc_client.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const START = { cwd: "/", env: { PATH: "/usr/bin:/bin" }, tty: false };

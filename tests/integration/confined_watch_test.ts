@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { Client } from "../../src/client/rpc_client.ts";
 import { listProcesses } from "../../src/os/children/procfs.ts";
 import type { FsChangedNotification } from "../../src/protocol/fs.ts";
+import type { Client } from "../support/rpc_client.ts";
 import { NO_SANDBOX } from "../support/sandbox_host.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { TestServer } from "../support/test_server.ts";

@@ -1,7 +1,7 @@
 /** A request that asks for confinement is confined or refused, whatever words it uses, seen from a real socket. */
 
 import assert from "node:assert/strict";
-import { type Client, RpcError } from "../../src/client/rpc_client.ts";
+import { type Client, RpcError } from "../support/rpc_client.ts";
 import { NO_SANDBOX } from "../support/sandbox_host.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { TestServer, type TestServerOptions } from "../support/test_server.ts";

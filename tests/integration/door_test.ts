@@ -1,8 +1,8 @@
 /** Who is let in by a server that was told little: shut by default, and what opens it. */
 
 import assert from "node:assert/strict";
-import type { Client } from "../../src/client/rpc_client.ts";
 import { RawWebSocket } from "../support/raw_websocket.ts";
+import type { Client } from "../support/rpc_client.ts";
 import { NO_SANDBOX } from "../support/sandbox_host.ts";
 import { connectChecked, runCli, TestServer } from "../support/test_server.ts";
 

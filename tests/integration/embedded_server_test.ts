@@ -1,9 +1,9 @@
 /** The server as a library: a program that is not ours runs it, and names what it starts. */
 
 import assert from "node:assert/strict";
-import { RpcError } from "../../src/client/rpc_client.ts";
 import { fixtureCommand } from "../support/fixture.ts";
 import { childrenOf, type ProcessEntry } from "../support/proc.ts";
+import { RpcError } from "../support/rpc_client.ts";
 import { NO_SANDBOX } from "../support/sandbox_host.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { connectChecked } from "../support/test_server.ts";

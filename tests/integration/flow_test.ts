@@ -1,10 +1,10 @@
 /** Floods, bursts, stalled readers and vanished peers over real sockets: nothing locks up, leaks or disturbs others. */
 
 import assert from "node:assert/strict";
-import type { Client } from "../../src/client/rpc_client.ts";
 import { OPCODE } from "../../src/transport/websocket/websocket_frames.ts";
 import { residentMb } from "../support/proc.ts";
 import { clientFrame, RawWebSocket } from "../support/raw_websocket.ts";
+import type { Client } from "../support/rpc_client.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const encoder = new TextEncoder();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { RpcError } from "../../src/client/rpc_client.ts";
 import { RawWebSocket } from "../support/raw_websocket.ts";
+import { RpcError } from "../support/rpc_client.ts";
 import { TestServer } from "../support/test_server.ts";
 
 async function temporaryDirectory(): Promise<{ path: string } & AsyncDisposable> {

@@ -1,8 +1,7 @@
 /** Processes beyond their session: who sees them, who reaches them, and by which name. */
 
 import assert from "node:assert/strict";
-import type { Client } from "../../src/client/rpc_client.ts";
-import { RpcError } from "../../src/client/rpc_client.ts";
+import { type Client, RpcError } from "../support/rpc_client.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const START = { argv: ["sh", "-c", "echo up; exec sleep 1000"], cwd: "/", env: { PATH: "/usr/bin:/bin" }, tty: false };

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { toByteString } from "../../src/os/files/byte_string.ts";
 import { AT_FDCWD, closeFd, O_TMPFILE, O_WRONLY, openAt } from "../../src/os/files/file_calls.ts";
-import { ConnectionLostError } from "../../src/client/rpc_client.ts";
 import { HELLO_DIGEST } from "../contract/file_system/harness.ts";
 import { openFiles } from "../support/proc.ts";
+import { ConnectionLostError } from "../support/rpc_client.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { TestServer } from "../support/test_server.ts";
 import { until } from "../support/until.ts";

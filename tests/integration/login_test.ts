@@ -1,10 +1,10 @@
 /** What an operator learns of those who were not let in, and how tokens are changed under a running server. */
 
 import assert from "node:assert/strict";
-import type { Client } from "../../src/client/rpc_client.ts";
 import { areInstalled } from "../support/installed.ts";
 import { listProcesses } from "../support/proc.ts";
 import { RawWebSocket } from "../support/raw_websocket.ts";
+import type { Client } from "../support/rpc_client.ts";
 import { serverCommand, TestServer } from "../support/test_server.ts";
 import { until } from "../support/until.ts";
 

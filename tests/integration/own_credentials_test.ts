@@ -1,8 +1,8 @@
 /** What the server knows for itself stays with it, seen from children, helpers and other machines. */
 
 import assert from "node:assert/strict";
-import { type Client, RpcError } from "../../src/client/rpc_client.ts";
 import { childrenOf, type ProcessEntry } from "../support/proc.ts";
+import { type Client, RpcError } from "../support/rpc_client.ts";
 import { NO_SANDBOX } from "../support/sandbox_host.ts";
 import { TestServer } from "../support/test_server.ts";
 

@@ -1,8 +1,7 @@
 /** What docs/permissions.md says of each permission, on servers that run without it. */
 
 import assert from "node:assert/strict";
-import { RpcError } from "../../src/client/rpc_client.ts";
-import type { Client } from "../../src/client/rpc_client.ts";
+import { type Client, RpcError } from "../support/rpc_client.ts";
 import { namedIfSkipped, NO_SANDBOX } from "../support/sandbox_host.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { StdioServer } from "../support/stdio_server.ts";

@@ -1,7 +1,7 @@
 /** What `process/list` tells of a whole process tree: processor time, memory, ports. */
 
 import assert from "node:assert/strict";
-import type { Client } from "../../src/client/rpc_client.ts";
+import type { Client } from "../support/rpc_client.ts";
 import { TestServer } from "../support/test_server.ts";
 
 /** Works until the kernel, which counts in hundredths of a second, has noticed. Listens on both loopback addresses and says where. */

@@ -1,9 +1,9 @@
 /** Whom a signal or an end reaches, and what is said of a process that never was. */
 
 import assert from "node:assert/strict";
-import { type Client, RpcError } from "../../src/client/rpc_client.ts";
 import { areInstalled } from "../support/installed.ts";
 import { processesMarked } from "../support/proc.ts";
+import { type Client, RpcError } from "../support/rpc_client.ts";
 import { TerminalSession } from "../support/terminal_session.ts";
 import { TestServer } from "../support/test_server.ts";
 import { until } from "../support/until.ts";

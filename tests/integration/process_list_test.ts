@@ -1,8 +1,8 @@
 /** Lists that are too long for one answer: in pages, none lost and none twice, whoever comes and goes meanwhile. */
 
 import assert from "node:assert/strict";
-import type { Client } from "../../src/client/rpc_client.ts";
 import type { ProcessListEntry, ProcessListParams, ProcessListResult } from "../../src/protocol/process.ts";
+import type { Client } from "../support/rpc_client.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const MIB = 1024 * 1024;

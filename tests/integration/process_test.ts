@@ -5,11 +5,11 @@
  */
 
 import assert from "node:assert/strict";
-import { Client, type Notification, type NotificationStream, RpcError } from "../../src/client/rpc_client.ts";
 import type { ProcessExitedNotification } from "../../src/protocol/process.ts";
 import { Gate } from "../support/gate.ts";
 import { processesMarked } from "../support/proc.ts";
 import { RawWebSocket } from "../support/raw_websocket.ts";
+import { Client, type Notification, type NotificationStream, RpcError } from "../support/rpc_client.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { connectChecked, serverCommand, TestServer } from "../support/test_server.ts";
 import { until } from "../support/until.ts";

@@ -1,11 +1,11 @@
 /** A server in remote mode behind a rendezvous, in both forms: what users are promised. */
 
 import assert from "node:assert/strict";
-import type { Client } from "../../src/client/rpc_client.ts";
 import { areInstalled } from "../support/installed.ts";
 import { makeAuthority } from "../support/certificates.ts";
 import { REMOTE_TOKEN, RemoteChild } from "../support/remote_child.ts";
 import { connectThrough, type Form } from "../support/remote_client.ts";
+import type { Client } from "../support/rpc_client.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { type Direction, TinyRendezvous, type TinyRendezvousOptions } from "../support/tiny_rendezvous.ts";
 import { decodeRelayFrame } from "../../src/remote/relay/relay_frame.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { type Client, RpcError } from "../../src/client/rpc_client.ts";
 import { METHODS, NOTIFICATIONS } from "../../src/protocol/methods.ts";
 import { OPTIONAL_FIELDS, OPTIONAL_NOTIFICATIONS } from "../../src/protocol/handshake.ts";
 import { assertDescribed, loadPromises } from "../support/answer_check.ts";
+import { type Client, RpcError } from "../support/rpc_client.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { TestServer } from "../support/test_server.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { Client } from "../../src/client/rpc_client.ts";
 import type { SandboxReport } from "../../src/protocol/environment.ts";
+import type { Client } from "../support/rpc_client.ts";
 import { namedIfSkipped, namesIn, NO_SANDBOX } from "../support/sandbox_host.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { TestServer } from "../support/test_server.ts";

@@ -1,9 +1,9 @@
 /** What a user is promised about sandboxed processes, seen from the other end of a real socket. */
 
 import assert from "node:assert/strict";
-import { type Client, RpcError } from "../../src/client/rpc_client.ts";
 import type { ProcessExitedNotification } from "../../src/protocol/process.ts";
 import { areInstalled } from "../support/installed.ts";
+import { type Client, RpcError } from "../support/rpc_client.ts";
 import { NO_LISTENER, NO_SANDBOX } from "../support/sandbox_host.ts";
 import { TestServer } from "../support/test_server.ts";
 

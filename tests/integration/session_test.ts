@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { RpcError } from "../../src/client/rpc_client.ts";
 import { RawWebSocket } from "../support/raw_websocket.ts";
+import { RpcError } from "../support/rpc_client.ts";
 import { TestServer } from "../support/test_server.ts";
 
 Deno.test("a session is resumed after an abrupt loss, as often as needed", async () => {

@@ -1,11 +1,11 @@
 /** What a user is promised about login shells that start from a kept state, seen from the other end of a real socket. */
 
 import assert from "node:assert/strict";
-import type { Client } from "../../src/client/rpc_client.ts";
 import { FileTree } from "../support/file_tree.ts";
 import { Gate } from "../support/gate.ts";
 import { areInstalled } from "../support/installed.ts";
 import { processesMarked } from "../support/proc.ts";
+import type { Client } from "../support/rpc_client.ts";
 import { NO_SANDBOX } from "../support/sandbox_host.ts";
 import { TestServer, type TestServerOptions } from "../support/test_server.ts";
 import { until } from "../support/until.ts";

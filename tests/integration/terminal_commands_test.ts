@@ -1,8 +1,8 @@
 /** `exec -t`, `shell` and `attach` on a real terminal: one that a server under test has made, with our program on it. */
 
 import assert from "node:assert/strict";
-import type { Client } from "../../src/client/rpc_client.ts";
 import { CommandHome } from "../support/command_home.ts";
+import type { Client } from "../support/rpc_client.ts";
 import { KEY, TerminalSession } from "../support/terminal_session.ts";
 import { TestServer } from "../support/test_server.ts";
 

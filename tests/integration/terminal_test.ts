@@ -1,8 +1,8 @@
 /** Real programs on real terminals, driven over the protocol and compared by what a person would see. */
 
 import assert from "node:assert/strict";
-import type { Client } from "../../src/client/rpc_client.ts";
 import { areInstalled } from "../support/installed.ts";
+import type { Client } from "../support/rpc_client.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import type { TerminalScreen } from "../support/terminal_screen.ts";
 import { KEY, type TerminalOptions, TerminalSession } from "../support/terminal_session.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { openWebSocket } from "../../src/client/rpc_client.ts";
 import { OPCODE } from "../../src/transport/websocket/websocket_frames.ts";
 import { checked } from "../support/answer_check.ts";
 import { clientFrame, RawWebSocket } from "../support/raw_websocket.ts";
+import { openWebSocket } from "../support/rpc_client.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const MIB = 1024 * 1024;

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { type Client, RpcError } from "../../src/client/rpc_client.ts";
 import { MAX_TUNNELS, MAX_TUNNELS_OF_ALL, TUNNEL_WINDOW_BYTES } from "../../src/net/limits.ts";
+import { type Client, RpcError } from "../support/rpc_client.ts";
 import { TestServer } from "../support/test_server.ts";
 import { until } from "../support/until.ts";
 

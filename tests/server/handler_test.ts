@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { connect } from "../../src/client/rpc_client.ts";
 import { createLogger } from "../../src/log.ts";
 import { createAuthenticator, createHandler, type HandlerOptions, TokenDigest } from "../../src/server/mod.ts";
 import { AUTH_REFUSAL } from "../../src/transport/door/auth.ts";
 import { UPGRADE_REFUSAL } from "../../src/transport/door/upgrade.ts";
 import { RawWebSocket } from "../support/raw_websocket.ts";
+import { connect } from "../support/rpc_client.ts";
 
 const OPEN: HandlerOptions = { authenticator: null };
 const UPGRADE = {

@@ -1,8 +1,8 @@
 /** Sockets that show nothing: they have a pool of their own, take nobody's place, and leave descriptors for the others. */
 
 import assert from "node:assert/strict";
-import { connect } from "../../src/client/rpc_client.ts";
 import { descriptorCount } from "../support/proc.ts";
+import { connect } from "../support/rpc_client.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { serverCommand, TestServer } from "../support/test_server.ts";
 import { connectTls, missingTls, tlsFlags } from "../support/test_tls.ts";

@@ -4,10 +4,10 @@
  */
 
 import assert from "node:assert/strict";
-import type { Client } from "../../src/client/rpc_client.ts";
 import type { ProcessIoField } from "../../src/protocol/process.ts";
 import { areInstalled } from "../support/installed.ts";
 import { childrenOf } from "../support/proc.ts";
+import type { Client } from "../support/rpc_client.ts";
 import { StdioServer } from "../support/stdio_server.ts";
 import { TestServer } from "../support/test_server.ts";
 import { until } from "../support/until.ts";

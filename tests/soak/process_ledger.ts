@@ -7,9 +7,9 @@
  */
 
 import assert from "node:assert/strict";
-import type { Notification } from "../../src/client/rpc_client.ts";
 import type { OutputStreamName, ProcessReadResult } from "../../src/protocol/process.ts";
 import { concatBytes } from "../../src/bytes.ts";
+import type { Notification } from "../support/rpc_client.ts";
 
 /** Far longer than any process here runs, cuts included. */
 const WAIT_LIMIT_MS = 60_000;

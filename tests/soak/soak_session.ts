@@ -4,15 +4,15 @@
  */
 
 import assert from "node:assert/strict";
+import { CuttableConnection } from "../support/cuttable_connection.ts";
+import type { Random } from "../support/random.ts";
 import {
   type Client,
   ConnectionLostError,
   type MethodName,
   type MethodTypes,
   RpcError,
-} from "../../src/client/rpc_client.ts";
-import { CuttableConnection } from "../support/cuttable_connection.ts";
-import type { Random } from "../support/random.ts";
+} from "../support/rpc_client.ts";
 import { ProcessLedger, type ProcessNotification } from "./process_ledger.ts";
 
 const SESSION_ATTACHED = -32010;

@@ -8,10 +8,10 @@
 
 import assert from "node:assert/strict";
 import type { TransportLink } from "../../src/client/link/transport.ts";
-import type { Channel } from "../../src/client/rpc_client.ts";
 import { decode, type ParamsSchema } from "../../src/protocol/decode_params.ts";
 import { ERROR_CODES } from "../../src/protocol/error_codes.ts";
 import { COMMON_ERRORS, METHODS, NOTIFICATIONS } from "../../src/protocol/methods.ts";
+import type { Channel } from "./rpc_client.ts";
 import { loadSpecCheck, type SpecCheck } from "./spec_check.ts";
 
 interface Promised {

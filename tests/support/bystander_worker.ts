@@ -1,6 +1,6 @@
 /** A client on a thread of its own: what it waits for is the server, never the test beside it. */
 
-import { connect } from "../../src/client/rpc_client.ts";
+import { connect } from "./rpc_client.ts";
 
 /** Between two calls: often enough to meet every stall worth a word, seldom enough to be no load. */
 const PAUSE_MS = 2;

@@ -1,8 +1,8 @@
 /** A client whose connection breaks on command, as a network would break it: no close frame, and what is under way is lost. */
 
-import { type Channel, Client, type ConnectOptions } from "../../src/client/rpc_client.ts";
 import { OPCODE } from "../../src/transport/websocket/websocket_frames.ts";
 import { RawWebSocket } from "./raw_websocket.ts";
+import { type Channel, Client, type ConnectOptions } from "./rpc_client.ts";
 
 export interface CuttableOptions extends ConnectOptions {
   /** Cuts by itself when this many frames have come in. */

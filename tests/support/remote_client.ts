@@ -1,9 +1,9 @@
 /** Clients that come to an executor through a `TinyRendezvous`, in either form, checked like any other. */
 
-import { Client, type ConnectOptions, openWebSocket } from "../../src/client/rpc_client.ts";
 import { memoryPins, type PinStore } from "../../src/remote/harness/pins.ts";
 import { checked } from "./answer_check.ts";
 import { checkedChannelThrough } from "./rendezvous_channel.ts";
+import { Client, type ConnectOptions, openWebSocket } from "./rpc_client.ts";
 import type { TinyRendezvous } from "./tiny_rendezvous.ts";
 
 export type Form = "noise" | "plain";

@@ -1,8 +1,8 @@
 /** A link through a rendezvous as the channel that a `Client` is made on. */
 
-import type { Channel } from "../../src/client/rpc_client.ts";
 import { type HarnessOptions, openRendezvousLink } from "../../src/remote/harness/harness.ts";
 import { checked } from "./answer_check.ts";
+import type { Channel } from "./rpc_client.ts";
 
 /** Checked like any other. */
 export async function checkedChannelThrough(options: HarnessOptions): Promise<Channel> {

@@ -1,7 +1,7 @@
 /** A real server that speaks over its standard input and output, and the client at the other end of them. */
 
-import { type Channel, Client } from "../../src/client/rpc_client.ts";
 import { checked } from "./answer_check.ts";
+import { type Channel, Client } from "./rpc_client.ts";
 import { serverCommand, type TestServerOptions, withoutPermissions } from "./test_server.ts";
 
 export class StdioServer implements AsyncDisposable {

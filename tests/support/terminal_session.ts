@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import type { Client, NotificationStream } from "../../src/client/rpc_client.ts";
+import type { Client, NotificationStream } from "./rpc_client.ts";
 import { type ScreenSize, TerminalScreen } from "./terminal_screen.ts";
 
 export const KEY = {

@@ -3,9 +3,9 @@
  * task serve`, with its permissions.
  */
 
-import { Client, type ConnectOptions, openWebSocket } from "../../src/client/rpc_client.ts";
 import { checked } from "./answer_check.ts";
 import type { Relay } from "./relay.ts";
+import { Client, type ConnectOptions, openWebSocket } from "./rpc_client.ts";
 
 const ROOT = new URL("../..", import.meta.url).pathname;
 

@@ -1,6 +1,6 @@
 /** Requests that wait for their answer, on the calling side: id to promise. All are settled when the connection ends. */
 
-import type { RequestId, WireError } from "./envelope.ts";
+import type { RequestId, WireError } from "../../src/rpc/envelope.ts";
 
 /** The peer answered with an error. */
 export class RpcError extends Error {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Channel, Client, ConnectionLostError, MalformedAnswerError } from "../../src/client/rpc_client.ts";
+import { type Channel, Client, ConnectionLostError, MalformedAnswerError } from "../support/rpc_client.ts";
 
 /** A server made of the texts that a test gives it. */
 class FakeServer implements Channel {

@@ -1,6 +1,6 @@
 /** The notifications of one process as an async iterator. */
 
-import type { ProcessNotification } from "../protocol/method_types.ts";
+import type { ProcessNotification } from "../../src/protocol/method_types.ts";
 
 export class NotificationStream implements AsyncIterableIterator<ProcessNotification> {
   #queue: ProcessNotification[] = [];

@@ -1,6 +1,6 @@
 /** How the client moves messages: whole texts in and out. Only web-standard API, so that it runs in any runtime. */
 
-import { withoutToken } from "./link/url_token.ts";
+import { withoutToken } from "../../src/client/link/url_token.ts";
 
 export interface Channel {
   send(text: string): void;

@@ -1,11 +1,12 @@
 /**
- * The low layer: a typed client of one connection, for tests and other callers that want to see every message. It
- * connects, shakes hands, calls and follows the notifications of a process.
+ * A typed client of one connection, for tests that want to see every message: below the client library, which keeps
+ * connections to itself. It connects, shakes hands, calls and follows the notifications of a process.
  *
  * One connection, one session. When the connection is lost every open call fails with `ConnectionLostError`; the session
  * lives on at the server for a while and is taken up by connecting again with `resumeSessionId`.
  */
 
+import { ConnectionLostError, ProtocolError } from "../../src/client/errors.ts";
 import type {
   MethodName,
   MethodTypes,
@@ -13,20 +14,25 @@ import type {
   NotificationName,
   NotificationTypes,
   ProcessNotification,
-} from "../protocol/method_types.ts";
-import type { EnvironmentInfo } from "../protocol/environment.ts";
-import { JSON_LIMITS } from "../protocol/limits.ts";
-import { decodeWhole, encodeNotification, encodeRequest, NO_REQUEST_ID, type RequestId } from "../rpc/envelope.ts";
-import { PendingCalls } from "../rpc/pending_calls.ts";
+} from "../../src/protocol/method_types.ts";
+import type { EnvironmentInfo } from "../../src/protocol/environment.ts";
+import { JSON_LIMITS } from "../../src/protocol/limits.ts";
+import {
+  decodeWhole,
+  encodeNotification,
+  encodeRequest,
+  NO_REQUEST_ID,
+  type RequestId,
+} from "../../src/rpc/envelope.ts";
 import { type Channel, openWebSocket } from "./channel.ts";
-import { ConnectionLostError, ProtocolError } from "./errors.ts";
 import { NotificationStream } from "./notification_stream.ts";
+import { PendingCalls } from "./pending_calls.ts";
 
 export type { Channel } from "./channel.ts";
 export { openWebSocket } from "./channel.ts";
 export { NotificationStream } from "./notification_stream.ts";
-export { RpcError } from "../rpc/pending_calls.ts";
-export { ConnectionLostError } from "./errors.ts";
+export { RpcError } from "./pending_calls.ts";
+export { ConnectionLostError } from "../../src/client/errors.ts";
 export type {
   MethodName,
   MethodTypes,
@@ -34,7 +40,7 @@ export type {
   NotificationName,
   NotificationTypes,
   ProcessNotification,
-} from "../protocol/method_types.ts";
+} from "../../src/protocol/method_types.ts";
 
 /** The server's answer could not be read. Whether the request took effect is not known. */
 export class MalformedAnswerError extends ProtocolError {
