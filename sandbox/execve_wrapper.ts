@@ -6,6 +6,7 @@
  * Only `sendmsg`, `recvmsg`, `read` and `write` are used on sockets: other calls fail in a sandbox without network.
  */
 
+import { messageOf } from "../src/errors.ts";
 import { SOCKET_VARIABLES } from "../src/mcp/patched/wrapper_frames.ts";
 import { askBeforeExec, type WrapperAnswer, WrapperLink } from "../src/mcp/patched/wrapper_link.ts";
 import { becomeProgram, ownWords } from "../src/os/children/become_program.ts";
@@ -34,7 +35,7 @@ export async function execveWrapper(args: readonly string[]): Promise<number> {
   try {
     answer = await askBeforeExec(WrapperLink.connect(socket), { file, argv: args.slice(1), workdir: Deno.cwd(), env });
   } catch (error) {
-    console.error(`exec-server execve-wrapper: ${error instanceof Error ? error.message : error}: nothing was run`);
+    console.error(`exec-server execve-wrapper: ${messageOf(error)}: nothing was run`);
     return EXIT_REFUSED;
   }
   switch (answer.type) {

@@ -54,3 +54,8 @@ export function methodNotFound(method: string): DomainError {
   // The reference server's text, which clients show to people.
   return new DomainError("methodNotFound", `exec-server stub does not implement \`${method}\` yet`);
 }
+
+/** What is said of something that was thrown, which need not be an error. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}

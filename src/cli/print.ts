@@ -1,5 +1,6 @@
 /** What commands print for their caller, on standard output. */
 
+import { messageOf } from "../errors.ts";
 import { refusal } from "./cli_error.ts";
 
 /** Writes all of it. False when nobody reads any more, as in `exec-server --help | head`, which is not an error. */
@@ -10,6 +11,6 @@ export async function print(text: string): Promise<boolean> {
     return true;
   } catch (error) {
     if (error instanceof Deno.errors.BrokenPipe) return false;
-    throw refusal(`cannot write to standard output: ${error instanceof Error ? error.message : error}`, error);
+    throw refusal(`cannot write to standard output: ${messageOf(error)}`, error);
   }
 }

@@ -1,7 +1,7 @@
 /** Small text files and questions about paths, on top of the filesystem: what reading configuration needs of it. */
 
 import { concatBytes } from "../bytes.ts";
-import { DomainError, internalError } from "../errors.ts";
+import { DomainError, internalError, messageOf } from "../errors.ts";
 import type { FileSystem } from "../fs/file_system.ts";
 import type { NativePath } from "../path_uri.ts";
 import { parentPath } from "../text_path.ts";
@@ -31,7 +31,7 @@ export async function readOptionalText(
     bytes = await readStart(files, path, maxBytes);
   } catch (error) {
     if (error instanceof DomainError && error.kind === "notFound") return null;
-    throw internalError(`${what} ${path}: ${error instanceof Error ? error.message : error}`, error);
+    throw internalError(`${what} ${path}: ${messageOf(error)}`, error);
   }
   if (bytes.length > maxBytes) throw internalError(`${what} ${path}: it has more than ${maxBytes} bytes`);
   const text = decodeUtf8(bytes);

@@ -6,7 +6,7 @@
 
 import { GatheredBytes } from "../bytes.ts";
 import { type Clock, systemClock } from "../clock.ts";
-import { DomainError, internalError, invalidParams, invalidRequest } from "../errors.ts";
+import { DomainError, internalError, invalidParams, invalidRequest, messageOf } from "../errors.ts";
 import { type BodyDeltaSink, BodyStreams, Pace } from "./body_streams.ts";
 import { Dialer } from "./dialer.ts";
 import { exchange, type IncomingResponse } from "./exchange.ts";
@@ -251,16 +251,12 @@ function headOf({ status, headers }: IncomingResponse): Pick<ReceivedResponse, "
 /** The beginning is the reference's text; it leaves the cause out. */
 function sendFailure(url: URL, error: unknown, deadline: Deadline): DomainError {
   if (error instanceof DomainError) return error;
-  const cause = deadline.hasPassed ? TIMED_OUT : causeText(error);
+  const cause = deadline.hasPassed ? TIMED_OUT : messageOf(error);
   return internalError(`http/request failed: error sending request for url (${url.href}): ${cause}`, error);
 }
 
 function bodyFailure(error: unknown, deadline: Deadline): string {
-  return `error decoding response body: ${deadline.hasPassed ? TIMED_OUT : causeText(error)}`;
-}
-
-function causeText(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return `error decoding response body: ${deadline.hasPassed ? TIMED_OUT : messageOf(error)}`;
 }
 
 function tooManyBodies(): DomainError {

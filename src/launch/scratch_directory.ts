@@ -1,5 +1,7 @@
 /** Temporary directories to test a sandbox in: the only use of the server's own TMPDIR. */
 
+import { messageOf } from "../errors.ts";
+
 /** Where the runtime creates them. */
 export function temporaryDirectory(): string {
   return Deno.env.get("TMPDIR") || "/tmp";
@@ -24,8 +26,4 @@ export async function makeScratchDirectory(prefix: string): Promise<string> {
     const reason = whyNoTemporaryDirectory(place) ?? `cannot make a directory in ${place}: ${messageOf(error)}`;
     throw new Error(reason, { cause: error });
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -15,7 +15,7 @@ import {
   Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { DomainError } from "../errors.ts";
+import { DomainError, messageOf } from "../errors.ts";
 import { errorFields, type Logger } from "../log.ts";
 import { VERSION } from "../version.ts";
 import { type ClientFacts, type ClientProfile, clientProfile } from "./client_profile.ts";
@@ -135,7 +135,7 @@ export class ProtocolServers {
       const options = { timeout: PROMPT_PATIENCE_MS, signal: AbortSignal.any([prompt.signal, ctx.mcpReq.signal]) };
       return promptAnswer(await ctx.mcpReq.send({ method: "elicitation/create", params }, options));
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       this.#options.log.warn("a prompt was not answered", { reason });
       return { action: "unavailable", reason: "the client could not be asked for approval" };
     }

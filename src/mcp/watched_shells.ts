@@ -6,7 +6,7 @@
  * inside, and what ran outside in its name.
  */
 
-import { internalError, invalidRequest } from "../errors.ts";
+import { internalError, invalidRequest, messageOf } from "../errors.ts";
 import type { SandboxService } from "../launch/sandbox_service.ts";
 import type { Standby } from "../launch/standby.ts";
 import { CAN_TRACE } from "../os/children/tracing.ts";
@@ -228,7 +228,7 @@ export class KernelWatchedShells implements WatchedShells {
       if (exitCode === 1 && said.includes(PROBE.words)) return null;
       return "the caller could not be ended: tracing may be forbidden (kernel.yama.ptrace_scope)";
     } catch (error) {
-      return error instanceof Error ? error.message : String(error);
+      return messageOf(error);
     }
   }
 }

@@ -6,6 +6,7 @@
  * tunnel is closed, which is told once.
  */
 
+import { messageOf } from "../errors.ts";
 import { endTransport } from "../transport/end_transport.ts";
 import { TUNNEL_READ_BYTES, TUNNEL_WINDOW_BYTES } from "./limits.ts";
 
@@ -59,7 +60,7 @@ export class Tunnel {
       this.#sink.ended();
       if (this.#hasWrittenAll) this.#end(null);
     } catch (error) {
-      this.#end(textOf(error));
+      this.#end(messageOf(error));
     }
   }
 
@@ -89,7 +90,7 @@ export class Tunnel {
         written += await Promise.race([this.#conn.write(bytes.subarray(written)), this.#closing.promise]);
       }
     } catch (error) {
-      this.#end(textOf(error));
+      this.#end(messageOf(error));
       throw error;
     } finally {
       this.#openWrites--;
@@ -104,7 +105,7 @@ export class Tunnel {
       await this.#conn.closeWrite();
     } catch (error) {
       // The other end has gone already: then reading says so, too.
-      if (this.#hasReadAll) return this.#end(textOf(error));
+      if (this.#hasReadAll) return this.#end(messageOf(error));
     }
     if (this.#hasReadAll) this.#end(null);
   }
@@ -137,8 +138,4 @@ export class Tunnel {
     this.close();
     this.#sink.closed(error);
   }
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

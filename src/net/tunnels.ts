@@ -4,7 +4,7 @@
  * Owns which ids are taken and how many there may be; a place is taken before anything is connected.
  */
 
-import { internalError, invalidParams, invalidRequest } from "../errors.ts";
+import { internalError, invalidParams, invalidRequest, messageOf } from "../errors.ts";
 import { isLoopbackAddress } from "../transport/listen/ip_address.ts";
 import { MAX_TUNNELS, MAX_TUNNELS_OF_ALL, TUNNEL_CONNECT_MS } from "./limits.ts";
 import { Tunnel } from "./tunnel.ts";
@@ -80,7 +80,7 @@ export class Tunnels {
     try {
       await tunnel.write(bytes);
     } catch (error) {
-      throw internalError(`Cannot write to tunnel ${tunnelId}: ${textOf(error)}`, error);
+      throw internalError(`Cannot write to tunnel ${tunnelId}: ${messageOf(error)}`, error);
     }
   }
 
@@ -159,7 +159,7 @@ async function connectToOne(addresses: readonly string[], port: number, signal: 
       if (limit.aborted) break;
     }
   }
-  throw internalError(`Cannot connect to port ${port} of this machine: ${textOf(failure)}`, failure);
+  throw internalError(`Cannot connect to port ${port} of this machine: ${messageOf(failure)}`, failure);
 }
 
 /** A connection that comes too late is closed. Older runtimes cannot be told to stop connecting. */
@@ -177,8 +177,4 @@ async function connectUntil(signal: AbortSignal, hostname: string, port: number)
   } finally {
     signal.removeEventListener("abort", stop);
   }
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

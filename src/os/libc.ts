@@ -15,7 +15,7 @@
  * keep the buffers alive by itself (a compiled program was seen to corrupt them): make it inside `whilePinned`.
  */
 
-import { internalError } from "../errors.ts";
+import { internalError, messageOf } from "../errors.ts";
 import { LIBC_PATHS } from "./libc_access.ts";
 
 /**
@@ -197,7 +197,7 @@ export function loadFromLibc<Symbols extends Deno.ForeignLibraryInterface>(
       failure ??= error;
     }
   }
-  throw internalError(`Cannot load the C library: ${failure instanceof Error ? failure.message : failure}`, failure);
+  throw internalError(`Cannot load the C library: ${messageOf(failure)}`, failure);
 }
 
 const errnoBytes = new Uint8Array(new ArrayBuffer(4));

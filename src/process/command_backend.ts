@@ -6,7 +6,7 @@
  * open; and it outlives us if we are killed.
  */
 
-import { DomainError, internalError } from "../errors.ts";
+import { DomainError, internalError, messageOf } from "../errors.ts";
 import { describeErrno, EACCES, ENOENT, ENOTDIR } from "../os/errno.ts";
 import { whyNoLibc } from "../os/libc_access.ts";
 import { refuseNul } from "../os/children/program.ts";
@@ -138,7 +138,7 @@ function decodePath(path: Uint8Array): string {
 
 /** Only the operating system's text, as the other backend gives it. The runtime wraps or replaces it. */
 function describeSpawnFailure(error: unknown): DomainError {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   const fromSystem = /[^:]*\(os error \d+\)$/.exec(message)?.[0].trim();
   if (fromSystem !== undefined) return internalError(fromSystem, error);
   if (message.includes("cwd is not a directory")) return internalError(describeErrno(ENOTDIR), error);

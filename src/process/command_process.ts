@@ -4,6 +4,7 @@
  * Nothing is read before `begin`. The backend knows all children and decides when they must end.
  */
 
+import { messageOf } from "../errors.ts";
 import {
   type ExitStatus,
   MAX_OUTPUT_CHUNK_BYTES,
@@ -161,7 +162,7 @@ export class CommandProcess implements SpawnedProcess {
       }
     } catch (error) {
       // After the requested end nobody wants to know.
-      return this.#isReading ? `${stream}: ${error instanceof Error ? error.message : error}` : null;
+      return this.#isReading ? `${stream}: ${messageOf(error)}` : null;
     }
   }
 }

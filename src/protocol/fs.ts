@@ -7,7 +7,7 @@
  */
 
 import * as z from "zod/mini";
-import { invalidRequest } from "../errors.ts";
+import { invalidRequest, messageOf } from "../errors.ts";
 import { ForeignPathError, type NativePath, parsePath } from "../path_uri.ts";
 import { contentBytes } from "./base64.ts";
 import { confinable, unconfinable } from "./confinable.ts";
@@ -246,7 +246,7 @@ const WatchablePath = noted(
       return parsePath(text).native;
     } catch (error) {
       if (error instanceof ForeignPathError) return ELSEWHERE;
-      addIssue(payload, { code: "custom", message: error instanceof Error ? error.message : String(error) });
+      addIssue(payload, { code: "custom", message: messageOf(error) });
       return z.NEVER;
     }
   }),

@@ -5,6 +5,7 @@
  */
 
 import type { Clock } from "../clock.ts";
+import { messageOf } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import { sharedPacer } from "../os/loop/pacer.ts";
 import type { Authenticator } from "./door/auth.ts";
@@ -122,7 +123,7 @@ export function openLocalUsers(
   try {
     return LocalUsers.open(parseIpAddress(address.hostname)!);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     log.warn("cannot tell which user connects: every user of this machine is served; use --ws-auth", { reason });
     return null;
   }

@@ -5,6 +5,7 @@
  */
 
 import { concatBytes } from "../bytes.ts";
+import { messageOf } from "../errors.ts";
 import { MAX_MESSAGE_BYTES } from "../protocol/limits.ts";
 import type { InboundMessage, Link, LinkEnd, OutboundMessage } from "../rpc/link.ts";
 import { StreamedMessage, writeStreamed } from "../rpc/streamed_message.ts";
@@ -41,7 +42,7 @@ export class StdioLink implements Link {
         } else await this.#take(value, receiver);
       }
     } catch (error) {
-      this.#ended ??= { type: "failed", reason: error instanceof Error ? error.message : String(error) };
+      this.#ended ??= { type: "failed", reason: messageOf(error) };
     } finally {
       this.#pieces = [];
       reader.cancel().catch(() => {

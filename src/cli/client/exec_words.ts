@@ -2,6 +2,7 @@
 
 import type { Devbox } from "../../client/devbox.ts";
 import { pathOf } from "../../client/fs/paths.ts";
+import { messageOf } from "../../errors.ts";
 import { quoted, refusal, usageError } from "../cli_error.ts";
 import type { Environment, FlagTable } from "../flags.ts";
 import type { Place } from "./places/place.ts";
@@ -45,7 +46,7 @@ export async function sentVariables(
   for (const [name, value] of Object.entries(env)) if (SENT.test(name) && value !== undefined) sent[name] = value;
   for (const path of files) {
     const text = await Deno.readTextFile(path).catch((error) => {
-      const reason = error instanceof Error ? error.message : error;
+      const reason = messageOf(error);
       throw refusal(`cannot read --env-file ${quoted(path)}: ${reason}`, error);
     });
     Object.assign(sent, fileVariables(text, path));

@@ -5,6 +5,7 @@ import { ServerError } from "../../client/errors.ts";
 import type { ProcessHandle } from "../../client/process/process_handle.ts";
 import type { ProcessStatus } from "../../client/process/process_status.ts";
 import type { SpawnOptions } from "../../client/process/spawn_options.ts";
+import { messageOf } from "../../errors.ts";
 import { quoted, refusal } from "../cli_error.ts";
 import { EXIT } from "./exit_codes.ts";
 
@@ -26,7 +27,7 @@ export async function starting(
 
 async function checkDirectory(box: Devbox, path: string): Promise<void> {
   const info = await box.fs.stat(path).catch((error) => {
-    throw refusal(`cannot run in ${quoted(path)}: ${error instanceof Error ? error.message : error}`, error);
+    throw refusal(`cannot run in ${quoted(path)}: ${messageOf(error)}`, error);
   });
   if (!info.isDirectory) throw refusal(`cannot run in ${quoted(path)}: it is not a directory`);
 }

@@ -1,6 +1,7 @@
 /** The `tunnel` command: ports of this machine that lead to ports of a box. */
 
 import type { Devbox } from "../../client/devbox.ts";
+import { messageOf } from "../../errors.ts";
 import { quoted, refusal, usageError } from "../cli_error.ts";
 import { print } from "../print.ts";
 import type { FlagTable } from "../flags.ts";
@@ -111,7 +112,7 @@ async function serve(
   try {
     for await (const near of listener) {
       carry(near, () => box.tunnel(target.port, { host: target.host })).catch((error) => {
-        console.error(`exec-server: port ${target.port}: ${error instanceof Error ? error.message : error}`);
+        console.error(`exec-server: port ${target.port}: ${messageOf(error)}`);
       });
     }
   } catch {

@@ -1,6 +1,7 @@
 /** The `conform` command: the promises of docs/protocol.md, checked on a server. */
 
 import { type CheckResult, conform as runChecks, type ConformReport } from "../../conform/run.ts";
+import { messageOf } from "../../errors.ts";
 import { quoted, refusal, refuseSurplus, usageError } from "../cli_error.ts";
 import { helpAction, jsonSwitch } from "../common_flags.ts";
 import { type FlagTable, parseFlags } from "../flags.ts";
@@ -69,7 +70,7 @@ async function tokenIn(file: string): Promise<string> {
     const token = (await Deno.readTextFile(file)).trim();
     if (token !== "") return token;
   } catch (error) {
-    throw refusal(`cannot read the token file: ${error instanceof Error ? error.message : error}`, error);
+    throw refusal(`cannot read the token file: ${messageOf(error)}`, error);
   }
   throw refusal(`the token file ${quoted(file)} is empty`);
 }

@@ -4,6 +4,7 @@
  * Asks the parts of the server that decide: flags, TLS and the look-up of users. Does not bind the address.
  */
 
+import { messageOf } from "../../errors.ts";
 import { silentLogger } from "../../log.ts";
 import type { AuthConfig } from "../../transport/door/auth.ts";
 import { isLoopbackAddress, parseIpAddress } from "../../transport/listen/ip_address.ts";
@@ -132,7 +133,7 @@ function whyUsersCannotBeTold(hostname: string): string | null {
     LocalUsers.open(parseIpAddress(hostname)!).close();
     return null;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 

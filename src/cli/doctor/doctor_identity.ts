@@ -3,6 +3,8 @@
  * there is none the report says so. The noise half is loaded only if there is a file.
  */
 
+import { messageOf } from "../../errors.ts";
+
 export interface IdentityReport {
   /** Null: there is no home, and no flag. */
   readonly file: string | null;
@@ -25,7 +27,7 @@ export async function identityReport(
     const identity = await readIdentity(file);
     return { file, fingerprint: identity === null ? null : fingerprint(identity.publicKey), refused: null };
   } catch (error) {
-    return { file, fingerprint: null, refused: error instanceof Error ? error.message : String(error) };
+    return { file, fingerprint: null, refused: messageOf(error) };
   }
 }
 

@@ -7,6 +7,7 @@
  */
 
 import { systemClock } from "../../clock.ts";
+import { messageOf } from "../../errors.ts";
 import { ConfinedReader } from "../../fs/confined/confined_reader.ts";
 import { createDirectFileSystem } from "../../fs/direct.ts";
 import { createIoContext } from "../../fs/io_context.ts";
@@ -208,8 +209,4 @@ async function tryFileHelper(
   } finally {
     sandboxing.closeOwner(owner);
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,5 +1,6 @@
 /** The file of `--audit`: made for its owner alone, only ever appended to. Lines are written before a program starts. */
 
+import { messageOf } from "../../errors.ts";
 import { printable } from "../../printable.ts";
 import { quoted, refusal } from "../cli_error.ts";
 
@@ -19,7 +20,7 @@ export function openAuditFile(path: string): AuditFile {
       [Symbol.dispose]: () => file.close(),
     };
   } catch (error) {
-    const reason = printable(error instanceof Error ? error.message : String(error));
+    const reason = printable(messageOf(error));
     throw refusal(`cannot open the audit file ${quoted(path)}: ${reason}`, error);
   }
 }

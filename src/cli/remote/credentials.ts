@@ -3,6 +3,7 @@
  * whenever it changes. Errors are in the reference's words and never hold the token.
  */
 
+import { messageOf } from "../../errors.ts";
 import type { Credential } from "../../remote/registry/registry_client.ts";
 import {
   authenticationError,
@@ -39,7 +40,7 @@ export function fileCredential(kind: RegistryKind, path: string): Credential {
         if ((await Deno.stat(path)).size > MAX_TOKEN_FILE_BYTES) throw new Error("too large");
         text = await Deno.readTextFile(path);
       } catch (error) {
-        throw complain(`cannot be read: ${error instanceof Error ? error.message : error}`);
+        throw complain(`cannot be read: ${messageOf(error)}`);
       }
       if (text.trim() === "") throw complain("is empty");
       hasHeldToken = true;

@@ -1,5 +1,6 @@
 /** What `--remote` and `forward` do alike: credential and identity at the start, standard input, signals and exit code. */
 
+import { messageOf } from "../../errors.ts";
 import type { RemoteExecutorConfig } from "../../server/remote_executor.ts";
 import type { Credential } from "../../remote/registry/registry_client.ts";
 import { RegistryError, type RegistryKind } from "../../remote/registry/registry_error.ts";
@@ -67,7 +68,7 @@ async function openIdentity(path: string | null, env: Readonly<Record<string, st
   const file = path ?? defaultIdentityFile(env);
   if (file === null) throw refusal("there is no place for the executor's key without HOME: give --identity-file PATH");
   return await loadIdentity(file).catch((error) => {
-    throw refusal(printable(error instanceof Error ? error.message : String(error)), error);
+    throw refusal(printable(messageOf(error)), error);
   });
 }
 

@@ -1,5 +1,6 @@
 /** The `executors` command: which executors of a rendezvous one can use. */
 
+import { messageOf } from "../../errors.ts";
 import { printable } from "../../printable.ts";
 import { askForExecutors } from "../../remote/dial/harness_network.ts";
 import type { ExecutorListing } from "../../remote/rendezvous/executor.ts";
@@ -50,7 +51,7 @@ async function readToken(file: string | null, env: Environment): Promise<string>
   if (file !== null) {
     token = await Deno.readTextFile(file).catch((error) => {
       throw refusal(
-        `cannot read --token-file ${quoted(file)}: ${reasonOf(error)}`,
+        `cannot read --token-file ${quoted(file)}: ${messageOf(error)}`,
         error,
       );
     });
@@ -63,20 +64,16 @@ async function fetchList(url: string, token: string, env: Environment): Promise<
   try {
     const { status, text } = await askForExecutors(new URL(url), { token, timeoutMs: TIMEOUT_MS, env });
     if (status === 200) return JSON.parse(text);
-    throw refusal(`the rendezvous refuses (${status}): ${messageOf(text)}`);
+    throw refusal(`the rendezvous refuses (${status}): ${complaintIn(text)}`);
   } catch (error) {
     if (error instanceof CliError) throw error;
-    const reason = error instanceof SyntaxError ? "the answer is not JSON" : reasonOf(error);
+    const reason = error instanceof SyntaxError ? "the answer is not JSON" : messageOf(error);
     throw refusal(`cannot ask ${quoted(url)}: ${printable(reason)}`, error);
   }
 }
 
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 /** What an error says for people; another program may have answered. */
-function messageOf(text: string): string {
+function complaintIn(text: string): string {
   try {
     return quoted(String(JSON.parse(text).error.message));
   } catch {

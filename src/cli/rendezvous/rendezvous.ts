@@ -1,6 +1,7 @@
 /** The `rendezvous` command: options to a running rendezvous, signals to its end. */
 
 import { systemClock } from "../../clock.ts";
+import { messageOf } from "../../errors.ts";
 import { createLogger, type Logger } from "../../log.ts";
 import { giveFreeMemoryBack } from "../../os/allocator.ts";
 import { getLimit, RLIMIT_NOFILE, setLimit } from "../../os/children/resource_limits.ts";
@@ -103,7 +104,7 @@ async function reloadTokens(
     const dropped = admissions.replace(table);
     log.info("the tokens were read again", { tokens: table.entries.length, dropped });
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     log.error("cannot read the tokens again: the old ones stay in force", { reason });
   }
 }

@@ -5,6 +5,7 @@
  * paths, never the content of files or a digest.
  */
 
+import { messageOf } from "../../errors.ts";
 import { type AuthConfig, SharedSecret, TokenDigest, UrlToken } from "../../transport/door/auth.ts";
 import { systemClock } from "../../clock.ts";
 import { ID_RULE, isExecutorId } from "../../transport/tokens/id_pattern.ts";
@@ -136,7 +137,7 @@ async function readSecret(path: string, writtenAs: string, readTextFile: ReadTex
   try {
     text = (await readTextFile(path)).trim();
   } catch (error) {
-    throw refusal(`cannot read ${writtenAs} ${quoted(path)}: ${error instanceof Error ? error.message : error}`, error);
+    throw refusal(`cannot read ${writtenAs} ${quoted(path)}: ${messageOf(error)}`, error);
   }
   if (text === "") throw refusal(`${writtenAs} ${quoted(path)}: the file is empty`);
   // Decoding has replaced what was not UTF-8: different secrets would have become the same, weaker one.

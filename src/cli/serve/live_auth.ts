@@ -6,6 +6,7 @@
  * mistake neither locks anybody out nor lets anybody in.
  */
 
+import { messageOf } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
 import { type AuthConfig, type Authenticator, createAuthenticator } from "../../transport/door/auth.ts";
 import type { TokenTable } from "../../transport/tokens/token_table.ts";
@@ -51,7 +52,7 @@ export class LiveAuth {
       this.#warnOfShortToken(auth);
       log.info("the login secret was read again");
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       log.error("cannot read the login secret again: the old one stays in force", { reason });
     }
   }

@@ -4,6 +4,7 @@
  * Only later connections get the new one. If the files cannot be used the old one stays in force.
  */
 
+import { messageOf } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
 import type { TlsFiles } from "../../transport/tls/tls_files.ts";
 import type { TlsLayer } from "../../transport/tls/tls_layer.ts";
@@ -28,7 +29,7 @@ export class LiveTls {
     try {
       return new LiveTls(await TlsLayer.load(files), log);
     } catch (error) {
-      throw refusal(error instanceof Error ? error.message : String(error), error);
+      throw refusal(messageOf(error), error);
     }
   }
 
@@ -43,7 +44,7 @@ export class LiveTls {
       this.#log.info("the TLS certificate was read again", { validTo: this.layer.certificate.validTo });
       this.#warnOfDates();
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       this.#log.error("cannot read the TLS certificate again: the old one stays in force", { reason });
     }
   }

@@ -1,5 +1,6 @@
 /** The `serve` command: from options to a running server, and from signals to its end. */
 
+import { messageOf } from "../../errors.ts";
 import { whyNoTemporaryDirectory } from "../../launch/scratch_directory.ts";
 import { createLogger } from "../../log.ts";
 import { printable } from "../../printable.ts";
@@ -37,7 +38,7 @@ function readEnvironment(): Record<string, string> {
   try {
     return Deno.env.toObject();
   } catch (error) {
-    throw refusal(`cannot read the environment: ${error instanceof Error ? error.message : error}`, error);
+    throw refusal(`cannot read the environment: ${messageOf(error)}`, error);
   }
 }
 

@@ -4,6 +4,7 @@
  * The lock is a file beside, which stays: one that is removed could be locked by two.
  */
 
+import { messageOf } from "../../errors.ts";
 import { formatTokenFile, parseTokenFile, type TokenEntry, TokenFileError } from "../../transport/tokens/token_file.ts";
 import { quoted, refusal } from "../cli_error.ts";
 
@@ -14,7 +15,7 @@ export async function readTokenFile(path: string): Promise<readonly TokenEntry[]
     text = await Deno.readTextFile(path);
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return [];
-    throw refusal(`cannot read --tokens ${quoted(path)}: ${error instanceof Error ? error.message : error}`, error);
+    throw refusal(`cannot read --tokens ${quoted(path)}: ${messageOf(error)}`, error);
   }
   try {
     return parseTokenFile(text).entries;

@@ -7,6 +7,7 @@
  * forgets the key.
  */
 
+import { messageOf } from "../../errors.ts";
 import type { PinStore } from "./rendezvous_transport.ts";
 
 /**
@@ -27,7 +28,7 @@ export function filePins(path: string): PinStore {
         text = await readFile(path, "utf8");
       } catch (error) {
         if ((error as { code?: string }).code === "ENOENT") return null;
-        throw new Error(`cannot read the keys of executors: ${reasonOf(error)}`, { cause: error });
+        throw new Error(`cannot read the keys of executors: ${messageOf(error)}`, { cause: error });
       }
       for (const line of text.split("\n")) {
         const at = line.trimEnd().lastIndexOf(" ");
@@ -41,12 +42,8 @@ export function filePins(path: string): PinStore {
         // One write to the end of the file: lines of several programs do not mix.
         await appendFile(path, `${name} ${fingerprint}\n`, { mode: 0o600, flush: true });
       } catch (error) {
-        throw new Error(`cannot remember the executor's key: ${reasonOf(error)}`, { cause: error });
+        throw new Error(`cannot remember the executor's key: ${messageOf(error)}`, { cause: error });
       }
     },
   };
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -6,6 +6,7 @@
  * rendezvous says.
  */
 
+import { messageOf } from "../../errors.ts";
 import type { HarnessNetwork } from "../../remote/harness/harness.ts";
 import type { Link } from "../../rpc/link.ts";
 import { abortedBy, ConnectionRefusedError, UnauthorisedError } from "../errors.ts";
@@ -92,7 +93,7 @@ export class RendezvousTransport implements Transport {
       });
     } catch (error) {
       if (signal.aborted) throw abortedBy(signal, attempted);
-      const message = `${attempted}: ${error instanceof Error ? error.message : error}`;
+      const message = `${attempted}: ${messageOf(error)}`;
       // Nothing that is tried again can mend these.
       const isFinal = error instanceof ExecutorKeyChanged ||
         (error instanceof RendezvousError && (error.status === 401 || error.status === 403));

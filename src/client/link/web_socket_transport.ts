@@ -3,6 +3,7 @@
  * subprotocols. Finds out why an upgrade was refused, which a `WebSocket` does not say: it asks `GET /session-check`.
  */
 
+import { messageOf } from "../../errors.ts";
 import type { Link } from "../../rpc/link.ts";
 import { encodeBase64 } from "../base64.ts";
 import { abortedBy, ConnectionRefusedError, UnauthorisedError } from "../errors.ts";
@@ -64,7 +65,7 @@ export class WebSocketTransport implements Transport {
     try {
       socket = this.#socket(token);
     } catch (error) {
-      throw new ConnectionRefusedError(`cannot connect to ${this.name}: ${textOf(error)}`, { cause: error });
+      throw new ConnectionRefusedError(`cannot connect to ${this.name}: ${messageOf(error)}`, { cause: error });
     }
     socket.binaryType = "arraybuffer";
     const failure = await opened(socket, signal);
@@ -133,7 +134,7 @@ function opened(socket: WebSocketLike, signal: AbortSignal): Promise<string | nu
     socket.onerror = (event: Event) => {
       const { message, error } = event as Event & { message?: string; error?: unknown };
       if (message) failure = message;
-      else if (error) failure = textOf(error);
+      else if (error) failure = messageOf(error);
     };
     socket.onclose = ({ reason }: CloseEvent) => settle(reason || failure);
   });
@@ -146,8 +147,4 @@ function isBrowser(): boolean {
 
 function base64Url(text: string): string {
   return encodeBase64(new TextEncoder().encode(text)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -12,6 +12,7 @@
  */
 
 import { systemClock } from "../../clock.ts";
+import { messageOf } from "../../errors.ts";
 import type { EnvironmentInfo } from "../../protocol/environment.ts";
 import type { MethodName, MethodTypes } from "../../protocol/method_types.ts";
 import {
@@ -344,7 +345,7 @@ export class Session {
         if (error instanceof SessionExpiredError || error instanceof ProtocolError) throw error;
         // A token may have run out just now, and is asked for again; a second refusal is meant.
         if (error instanceof UnauthorisedError && ++unauthorised === 2) throw error;
-        reason = error instanceof Error ? error.message : String(error);
+        reason = messageOf(error);
         continue;
       }
       this.#state.set({ state: "connected" });

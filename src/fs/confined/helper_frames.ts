@@ -5,6 +5,7 @@
  * nothing after it could be told from garbage. What heads mean is in `helper_protocol.ts`.
  */
 
+import { messageOf } from "../../errors.ts";
 import { byteStringOf } from "../../os/files/byte_string.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -125,7 +126,7 @@ function parseHead(bytes: Bytes): unknown {
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes), unpackBytes);
   } catch (error) {
-    throw new FrameError(`a frame's head is not JSON: ${error instanceof Error ? error.message : error}`);
+    throw new FrameError(`a frame's head is not JSON: ${messageOf(error)}`);
   }
 }
 

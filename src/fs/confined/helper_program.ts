@@ -7,7 +7,7 @@
  * temporary directories. All of these are only read.
  */
 
-import { invalidRequest } from "../../errors.ts";
+import { invalidRequest, messageOf } from "../../errors.ts";
 import { helperEnv } from "../../launch/launch_plan.ts";
 import { listMappedFiles } from "../../os/children/procfs.ts";
 
@@ -83,7 +83,7 @@ function chosenProgram({ argv, env: more = {}, reads = [] }: HelperCommand, env:
       if (!path.startsWith("/")) throw new Error("the path is not absolute");
       return Deno.realPathSync(path);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       throw invalidRequest(`Cannot confine file operations: the helper command needs ${path}: ${reason}`, error);
     }
   };

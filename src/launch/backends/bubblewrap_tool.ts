@@ -4,6 +4,7 @@
  * The client's PATH is never used. The effects are passed in; the real ones are in `real_tool_host.ts`.
  */
 
+import { messageOf } from "../../errors.ts";
 import type { SandboxProblem } from "../../protocol/environment.ts";
 import type { BubblewrapTool } from "./bubblewrap.ts";
 import { parentPath } from "../../text_path.ts";
@@ -70,7 +71,7 @@ export async function findBubblewrap(host: ToolHost, search: ToolSearch = {}): P
     const bindsDescriptors = `${help.stdout}${help.stderr}`.includes("--ro-bind-fd");
     return { isAvailable: true, value: { path, version: text, bindsDescriptors } };
   } catch (error) {
-    return unavailable(`${path} cannot be run: ${error instanceof Error ? error.message : error}`);
+    return unavailable(`${path} cannot be run: ${messageOf(error)}`);
   }
 }
 

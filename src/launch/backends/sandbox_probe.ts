@@ -7,7 +7,7 @@
  */
 
 import { type Clock, systemClock } from "../../clock.ts";
-import { invalidRequest } from "../../errors.ts";
+import { invalidRequest, messageOf } from "../../errors.ts";
 import type { SandboxSetting } from "../../protocol/environment.ts";
 import type { BubblewrapTool } from "./bubblewrap.ts";
 import type { Availability, Unavailability } from "./bubblewrap_tool.ts";
@@ -150,7 +150,7 @@ class Remembered<T> {
     if (this.#answer === null || this.#clock.now() >= this.#askAgainAt) {
       this.#askAgainAt = Infinity;
       this.#answer = this.#ask().catch((error): Availability<T> => {
-        return { isAvailable: false, reason: error instanceof Error ? error.message : String(error) };
+        return { isAvailable: false, reason: messageOf(error) };
       }).then((answer) => {
         if (!answer.isAvailable) this.#askAgainAt = this.#clock.now() + RETRY_AFTER_MS;
         return answer;

@@ -8,6 +8,7 @@
  */
 
 import { resolve } from "node:path/posix";
+import { messageOf } from "../../errors.ts";
 import type { PreparedLaunch } from "../../launch/launch_plan.ts";
 import { closeDescriptor } from "../../os/descriptor.ts";
 import { findFileSeenBy, linkOf } from "../../os/children/foreign_process.ts";
@@ -151,7 +152,7 @@ export class WrapperServer {
       },
     ).catch((error): { type: "refused"; reason: string } => ({
       type: "refused",
-      reason: error instanceof Error ? error.message : String(error),
+      reason: messageOf(error),
     }));
     tell(result);
     if (result.type === "abandoned") return;

@@ -3,7 +3,7 @@
  * which tells whether the sandbox is complete before anybody is told that the process runs.
  */
 
-import { DomainError } from "../../errors.ts";
+import { DomainError, messageOf } from "../../errors.ts";
 import { parseFirstProcess } from "../../launch/backends/bubblewrap.ts";
 import type { LaunchPlan, PreparedLaunch } from "../../launch/launch_plan.ts";
 import { parseStubReport, type StubReport } from "../../launch/stub/launch_stub.ts";
@@ -154,7 +154,7 @@ export class ConfinedLaunch {
         // Without a wrapper it is the first process itself. Otherwise the first process has no other child yet.
         if (firstPid !== null && end !== null) tellerPid = info === null ? firstPid : onlyChildOf(firstPid);
       } catch (error) {
-        problem = error instanceof Error ? error.message : String(error);
+        problem = messageOf(error);
       }
       if (problem !== null || late === null) return problem === null;
       isHeld = true;

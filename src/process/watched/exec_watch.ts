@@ -6,6 +6,7 @@
  * not by the decision (`sandbox/README.md` says why), unless strict watching is asked for.
  */
 
+import { messageOf } from "../../errors.ts";
 import { EACCES } from "../../os/errno.ts";
 import { processOf } from "../../os/children/foreign_process.ts";
 import type { PreparedLaunch } from "../../launch/launch_plan.ts";
@@ -160,7 +161,7 @@ export class ExecWatch implements ExecAnswerer {
       onStarted: ({ pid }) => tell({ type: "started", pid }),
     }).catch((error): { type: "refused"; reason: string } => ({
       type: "refused",
-      reason: error instanceof Error ? error.message : String(error),
+      reason: messageOf(error),
     }));
     tell(result);
     if (result.type === "abandoned") return await held.release();

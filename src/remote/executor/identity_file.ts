@@ -4,6 +4,7 @@
  * The seed of the key pair is all it holds. Two programs that start at once with a new file end up with the same one.
  */
 
+import { messageOf } from "../../errors.ts";
 import { complainOfRights } from "../../transport/tls/tls_files.ts";
 import { KEY_SEED_BYTES, type KeyPair, keyPairFrom, systemRandom, toBase64 } from "../noise/keys.ts";
 
@@ -19,7 +20,7 @@ export async function loadIdentity(path: string): Promise<KeyPair> {
   try {
     await create(path);
   } catch (error) {
-    throw new Error(`cannot write --identity-file ${JSON.stringify(path)}: ${reasonOf(error)}`, { cause: error });
+    throw new Error(`cannot write --identity-file ${JSON.stringify(path)}: ${messageOf(error)}`, { cause: error });
   }
   // Read again: another program may have been faster.
   return (await readIdentity(path))!;
@@ -38,7 +39,7 @@ export async function readIdentity(path: string): Promise<KeyPair | null> {
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return null;
     if (error instanceof Refusal) throw error;
-    throw new Error(`cannot read ${named}: ${reasonOf(error)}`, { cause: error });
+    throw new Error(`cannot read ${named}: ${messageOf(error)}`, { cause: error });
   }
   const seed = seedIn(text);
   if (seed === null) throw new Error(`${named} holds no identity: move it away, and a new one will be made`);
@@ -81,8 +82,4 @@ async function create(path: string): Promise<void> {
   } finally {
     await Deno.remove(draft);
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -6,6 +6,7 @@
  */
 
 import type { Clock } from "../../clock.ts";
+import { messageOf } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
 import type { LinkEnd } from "../../rpc/link.ts";
 import type { Peer } from "../../transport/link_source.ts";
@@ -146,7 +147,7 @@ export class NoiseStreams {
   }
 
   #reject(streamId: string, stream: Stream, error: unknown): void {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     this.#options.log.warn("harness refused", { stream: streamId, reason });
     if (this.#streams.get(streamId) !== stream) return;
     this.#streams.delete(streamId);

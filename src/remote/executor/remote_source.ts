@@ -7,6 +7,7 @@
  */
 
 import { type Clock, systemClock } from "../../clock.ts";
+import { messageOf } from "../../errors.ts";
 import { Dialer } from "../../http/dialer.ts";
 import { type Logger, silentLogger } from "../../log.ts";
 import { sharedPacer } from "../../os/loop/pacer.ts";
@@ -168,7 +169,7 @@ export abstract class RemoteSource implements LinkSource {
   protected noteFailure(error: unknown): void {
     if (this.closing.signal.aborted) throw error;
     if (error instanceof RegistryError && error.isFinal) throw error;
-    this.states.failing(error instanceof Error ? error.message : String(error));
+    this.states.failing(messageOf(error));
   }
 
   /** Waits before the next attempt, unless told to stop. */

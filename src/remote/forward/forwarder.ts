@@ -6,6 +6,7 @@
  */
 
 import type { Clock } from "../../clock.ts";
+import { messageOf } from "../../errors.ts";
 import { Dialer } from "../../http/dialer.ts";
 import type { Logger } from "../../log.ts";
 import type { InboundMessage, Link } from "../../rpc/link.ts";
@@ -55,7 +56,7 @@ export class Forwarder {
       await join(link, far);
       log.info("disconnected");
     } catch (error) {
-      log.warn("cannot forward", { reason: error instanceof Error ? error.message : String(error) });
+      log.warn("cannot forward", { reason: messageOf(error) });
       link.close({ cause: "fault", reason: "forward_destination_unreachable" });
     } finally {
       this.#open--;

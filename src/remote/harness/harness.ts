@@ -3,6 +3,7 @@
  * opens a sealed channel to it through the rendezvous. Only web-standard API, so that it runs in any runtime.
  */
 
+import { messageOf } from "../../errors.ts";
 import { Initiator } from "../noise/handshake.ts";
 import {
   type Bytes,
@@ -112,7 +113,7 @@ async function introduce(
     signal,
   }).catch((error) => {
     signal?.throwIfAborted();
-    throw failed(error instanceof Error ? error.message : String(error));
+    throw failed(messageOf(error));
   });
   if (status < 200 || status > 299) throw failed(`the rendezvous answered ${status}${reasonIn(text)}`, status);
   return introductionIn(text, executor, failed);
@@ -174,7 +175,7 @@ function introductionIn(text: string, executor: string, failed: (why: string) =>
       authorization: member("harness_key_authorization"),
     };
   } catch (error) {
-    throw failed(error instanceof Error ? error.message : String(error));
+    throw failed(messageOf(error));
   }
 }
 

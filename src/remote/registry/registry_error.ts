@@ -4,6 +4,8 @@
  * Messages never hold the token. Bodies of refusals are quoted in part, unless the caller's credential forbids it.
  */
 
+import { messageOf } from "../../errors.ts";
+
 /** `executor` speaks the seed form, `environment` the noise form: the words differ in this. */
 export type RegistryKind = "executor" | "environment";
 
@@ -39,7 +41,7 @@ export function authenticationError(kind: RegistryKind, what: string): RegistryE
 
 /** The registry could not be asked. */
 export function unreachable(kind: RegistryKind, cause: unknown): RegistryError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const reason = messageOf(cause);
   return new RegistryError(`${kind} registry request failed: error sending request: ${reason}`, {
     isFinal: false,
     cause,

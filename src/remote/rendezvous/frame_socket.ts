@@ -7,6 +7,7 @@
  */
 
 import type { Clock } from "../../clock.ts";
+import { messageOf } from "../../errors.ts";
 import type { ByteStream } from "../../transport/byte_stream.ts";
 import { CLOSE_CODE, encodeCloseFrame, encodeFrame, OPCODE } from "../../transport/websocket/websocket_frames.ts";
 import { FrameOutlet } from "./frame_outlet.ts";
@@ -117,7 +118,7 @@ export class FrameSocket {
       }
       await this.#discardUntilClosed();
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       this.#endWith({ by: "failure", code: CLOSE_CODE.internalError, reason }, null);
     } finally {
       this.#closeStream();

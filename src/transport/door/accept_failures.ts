@@ -4,6 +4,7 @@
  */
 
 import type { Clock } from "../../clock.ts";
+import { messageOf } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
 
 const TELL_INTERVAL_MS = 60_000;
@@ -23,7 +24,7 @@ export class AcceptFailures {
     this.#untold++;
     if (this.#clock.now() - this.#toldAtMs < TELL_INTERVAL_MS) return;
     this.#toldAtMs = this.#clock.now();
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     this.#log.error("cannot accept connections: those that are open go on", { reason, times: this.#untold });
     this.#untold = 0;
   }

@@ -3,6 +3,7 @@
  * wrong.
  */
 
+import { messageOf } from "../../errors.ts";
 import { parentPath } from "../../text_path.ts";
 import type { ListenerAddress } from "./listen_bind.ts";
 
@@ -28,7 +29,7 @@ export function urlOf(address: ListenerAddress, scheme: "ws" | "wss"): string {
 
 /** What was thrown when the address was to be bound. */
 export function listenError(url: string, address: ListenerAddress, error: unknown): ListenError {
-  const said = error instanceof Error ? error.message : String(error);
+  const said = messageOf(error);
   const reason = (address.type === "unix" ? whySocketFailed(address.path, error) : whyPortFailed(error)) ?? said;
   return new ListenError(url, reason, error);
 }

@@ -11,6 +11,7 @@
 
 import { GatheredBytes } from "../../bytes.ts";
 import type { Clock } from "../../clock.ts";
+import { messageOf } from "../../errors.ts";
 import { MAX_FRAME_BYTES, MAX_MESSAGE_BYTES } from "../../protocol/limits.ts";
 import type { Farewell, LinkEnd } from "../../rpc/link.ts";
 import type { ByteStream } from "../byte_stream.ts";
@@ -156,7 +157,7 @@ export abstract class WebSocketEndpoint<Message> {
       }
       await this.#discardUntilClosed();
     } catch (error) {
-      this.#endWith({ type: "failed", reason: error instanceof Error ? error.message : String(error) });
+      this.#endWith({ type: "failed", reason: messageOf(error) });
     } finally {
       this.#closeStream();
     }

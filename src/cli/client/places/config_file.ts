@@ -4,6 +4,7 @@
  */
 
 import { parse } from "smol-toml";
+import { messageOf } from "../../../errors.ts";
 import { nearestWord } from "../../../nearest_word.ts";
 import { quoted, refusal } from "../../cli_error.ts";
 import type { Environment } from "../../flags.ts";
@@ -79,7 +80,7 @@ function parsed(text: string, path: string): Record<string, unknown> {
   try {
     return parse(text);
   } catch (error) {
-    const [reason] = (error instanceof Error ? error.message : String(error)).split("\n");
+    const [reason] = messageOf(error).split("\n");
     throw refusal(`cannot read ${path}: ${reason}`, error);
   }
 }

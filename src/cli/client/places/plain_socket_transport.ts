@@ -9,6 +9,7 @@ import { abortedBy, ConnectionRefusedError } from "../../../client/errors.ts";
 import type { OpenOptions, Transport, TransportLink } from "../../../client/link/transport.ts";
 import { withoutToken } from "../../../client/link/url_token.ts";
 import { upgradeToWebSocket } from "../../../client/link/web_socket_upgrade.ts";
+import { messageOf } from "../../../errors.ts";
 import { parseIpAddress } from "../../../transport/listen/ip_address.ts";
 import { WebSocketLink } from "../../../transport/websocket/websocket_link.ts";
 
@@ -65,7 +66,7 @@ export class PlainSocketTransport implements Transport {
     try {
       socket = await dial();
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       throw new ConnectionRefusedError(`${attempted}: ${reason}`, { cause: error });
     }
     if (signal.aborted) {

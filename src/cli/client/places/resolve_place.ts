@@ -3,6 +3,7 @@
  * server. Reads the files that are named and nothing else; connects to nothing.
  */
 
+import { messageOf } from "../../../errors.ts";
 import { CliError, quoted, refusal, usageError } from "../../cli_error.ts";
 import type { Environment, GivenAs } from "../../flags.ts";
 import type { Place, ResolvedPlace, WHERE_FLAGS, WhereValues } from "./place.ts";
@@ -132,7 +133,7 @@ async function readToken(writtenAs: string, path: string): Promise<string> {
   try {
     text = await Deno.readTextFile(path);
   } catch (error) {
-    throw refusal(`cannot read ${writtenAs} ${quoted(path)}: ${error instanceof Error ? error.message : error}`, error);
+    throw refusal(`cannot read ${writtenAs} ${quoted(path)}: ${messageOf(error)}`, error);
   }
   const token = text.trim();
   if (token === "") throw refusal(`cannot read ${writtenAs} ${quoted(path)}: the file is empty`);

@@ -5,6 +5,7 @@
  * Promises a directory that belongs to this user and that nobody else can enter.
  */
 
+import { messageOf } from "../../../errors.ts";
 import { ownUid } from "../../../os/own_ids.ts";
 import { refusal } from "../../cli_error.ts";
 import type { Environment } from "../../flags.ts";
@@ -39,7 +40,7 @@ export function prepareStateDirectory(path: string): void {
     checkOwner(path);
   } catch (error) {
     if (error instanceof Error && error.name === "CliError") throw error;
-    throw refusal(`cannot use ${path}: ${error instanceof Error ? error.message : error}`, error);
+    throw refusal(`cannot use ${path}: ${messageOf(error)}`, error);
   }
 }
 

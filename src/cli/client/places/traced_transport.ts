@@ -10,6 +10,7 @@
  */
 
 import type { OpenOptions, Transport, TransportLink } from "../../../client/link/transport.ts";
+import { messageOf } from "../../../errors.ts";
 import { quoted, refusal } from "../../cli_error.ts";
 import type { WhereWords } from "./resolve_place.ts";
 
@@ -25,7 +26,7 @@ function openTrace(path: string, writtenAs: string): Deno.FsFile {
   try {
     return Deno.openSync(path, { append: true, create: true, mode: PRIVATE });
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw refusal(`cannot write ${writtenAs} ${quoted(path)}: ${reason}`, error);
   }
 }
@@ -73,7 +74,7 @@ export class TracedTransport implements Transport {
       for (let rest = line; rest.length > 0;) rest = rest.subarray(this.#file.writeSync(rest));
     } catch (error) {
       this.#file = null;
-      console.error(`exec-server: cannot go on writing the trace: ${error instanceof Error ? error.message : error}`);
+      console.error(`exec-server: cannot go on writing the trace: ${messageOf(error)}`);
     }
   }
 }

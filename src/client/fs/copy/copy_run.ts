@@ -5,6 +5,7 @@
  * ends all of it.
  */
 
+import { messageOf } from "../../../errors.ts";
 import { abortedBy, ClientError, ServerError } from "../../errors.ts";
 import { type IgnoreTest, ignoreTest } from "../ignore_rules.ts";
 import type { CopyFailure, CopyOptions, CopyResult } from "./copy_options.ts";
@@ -98,7 +99,7 @@ export class CopyRun {
       this.#stop.abort();
       return;
     }
-    this.#failures.push({ path, message: error instanceof Error ? error.message : String(error) });
+    this.#failures.push({ path, message: messageOf(error) });
   }
 
   skip(path: string): void {
