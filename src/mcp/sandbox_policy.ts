@@ -8,6 +8,7 @@
 
 import * as z from "zod/mini";
 import { invalidParams } from "../errors.ts";
+import { isObject } from "../json_object.ts";
 import { decodeParams } from "../protocol/decode_params.ts";
 import { oneOf } from "../protocol/primitives.ts";
 import {
@@ -51,7 +52,7 @@ type Members = Readonly<Record<string, unknown>>;
 
 /** Throws a domain error when it does not decode. */
 export function decodePolicy(policy: unknown, place: PolicyPlace): DecodedPolicy {
-  if (typeof policy !== "object" || policy === null || Array.isArray(policy)) {
+  if (!isObject(policy)) {
     return { sandbox: decodeParams(SandboxParam, { sandboxPolicy: policy, ...place }), ignored: [] };
   }
   const { type, ...members } = policy as Members;
@@ -80,7 +81,7 @@ export function decodePolicy(policy: unknown, place: PolicyPlace): DecodedPolicy
 }
 
 function withReadAccess({ sandbox, ignored }: DecodedPolicy, member: string, raw: unknown): DecodedPolicy {
-  const written = typeof raw === "object" && raw !== null && !Array.isArray(raw) ? Object.entries(raw) : null;
+  const written = isObject(raw) ? Object.entries(raw) : null;
   const access = decodeParams(
     ReadAccess,
     written === null ? raw : Object.fromEntries(written.map(([name, content]) => [inSnakeCase(name), content])),

@@ -7,6 +7,7 @@
 
 import { existsSync, realpathSync } from "node:fs";
 import { DomainError, invalidParams } from "../errors.ts";
+import { isObject } from "../json_object.ts";
 import { expandEntry } from "../launch/policy/policy_entries.ts";
 import { parsePath } from "../path_uri.ts";
 import { decodeParams } from "../protocol/decode_params.ts";
@@ -155,8 +156,8 @@ function isSamePath({ path, access }: SandboxEntry, other: SandboxEntry["path"])
 
 function decodedState(raw: unknown, source: SandboxState["source"]): SandboxState {
   const refuse = (cause?: unknown) => new SandboxStateError("failed to deserialize sandbox state", raw, cause);
-  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) throw refuse();
-  const { permissionProfile, sandboxPolicy, sandboxCwd } = raw as Record<string, unknown>;
+  if (!isObject(raw)) throw refuse();
+  const { permissionProfile, sandboxPolicy, sandboxCwd } = raw;
   if (typeof sandboxCwd !== "string") throw refuse();
   try {
     // A URI and a native path mean the same here; the sandbox object itself treats the two forms differently.

@@ -8,6 +8,7 @@
  */
 
 import * as z from "zod/mini";
+import { isObject } from "../json_object.ts";
 import { addIssue, type Payload, preprocess } from "./convert.ts";
 import { noted } from "./wire_notes.ts";
 
@@ -96,10 +97,6 @@ export function refuseNames(members: Members, accepted: readonly string[], paylo
     return true;
   }
   return false;
-}
-
-function isObject(value: unknown): value is Members {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isAbsent(value: unknown): boolean {

@@ -5,13 +5,13 @@
  * Anything else is left to the schema, which knows what to say about it.
  */
 
+import { isObject } from "../json_object.ts";
 import type { InitializeParams } from "./handshake.ts";
 
 /** Null: ask the schema. */
 export function plainInitialize(raw: unknown): InitializeParams | null {
-  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) return null;
-  const members = raw as Readonly<Record<string, unknown>>;
-  const { clientName, resumeSessionId, takeover, detachTtlMs, notifications, optionalFields } = members;
+  if (!isObject(raw)) return null;
+  const { clientName, resumeSessionId, takeover, detachTtlMs, notifications, optionalFields } = raw;
   if (typeof clientName !== "string") return null;
   if (!isAbsent(resumeSessionId) && typeof resumeSessionId !== "string") return null;
   if (!isAbsent(takeover) && typeof takeover !== "boolean") return null;

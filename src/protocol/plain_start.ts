@@ -7,6 +7,7 @@
  */
 
 import { DomainError } from "../errors.ts";
+import { isObject } from "../json_object.ts";
 import { type ParsedPath, parsePath } from "../path_uri.ts";
 import type { EnvPolicy, ProcessIoField, ProcessStartRequest } from "./process.ts";
 
@@ -29,7 +30,7 @@ const TERMINAL = { type: "pty", rows: 24, cols: 80 } as const;
 
 /** Null: ask the schema. */
 export function plainStart(raw: unknown): ProcessStartRequest | null {
-  if (!isMembers(raw)) return null;
+  if (!isObject(raw)) return null;
   for (const name of Object.keys(raw)) {
     if (!TAKEN.has(name) && !(NULL_ONLY.has(name) && raw[name] === null)) return null;
   }
@@ -71,7 +72,7 @@ export function plainStart(raw: unknown): ProcessStartRequest | null {
 /** Undefined: ask the schema. */
 function plainPolicy(raw: unknown): EnvPolicy | null | undefined {
   if (raw === null) return null;
-  if (!isMembers(raw)) return undefined;
+  if (!isObject(raw)) return undefined;
   const { inherit, ignoreDefaultExcludes, exclude, set, includeOnly } = raw;
   if (inherit !== "core" && inherit !== "all" && inherit !== "none") return undefined;
   if (typeof ignoreDefaultExcludes !== "boolean") return undefined;
@@ -82,7 +83,7 @@ function plainPolicy(raw: unknown): EnvPolicy | null | undefined {
 /** Undefined: ask the schema. */
 function plainMetadata(raw: unknown): ProcessStartRequest["metadata"] | undefined {
   if (raw === null) return null;
-  if (!isMembers(raw)) return undefined;
+  if (!isObject(raw)) return undefined;
   const { threadId, toolCallId } = raw;
   if (threadId !== undefined && threadId !== null && !(typeof threadId === "string" && UUID.test(threadId))) {
     return undefined;
@@ -101,14 +102,10 @@ function plainPath(raw: unknown): ParsedPath | null {
   }
 }
 
-function isMembers(value: unknown): value is Members {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function isStrings(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
 
 function isStringMap(value: unknown): value is Readonly<Record<string, string>> {
-  return isMembers(value) && Object.values(value).every((text) => typeof text === "string");
+  return isObject(value) && Object.values(value).every((text) => typeof text === "string");
 }

@@ -7,6 +7,7 @@
 
 import * as z from "zod/mini";
 import { DomainError } from "../errors.ts";
+import { isObject } from "../json_object.ts";
 import { type Base64Content, contentBytes } from "./base64.ts";
 import { addIssue, convert } from "./convert.ts";
 import { ForeignPathError, type ParsedPath, parsePath } from "../path_uri.ts";
@@ -105,7 +106,7 @@ export const LocalAbsolutePath = noted(
  */
 export const StringMap = noted(
   convert(z.unknown(), (value, payload): Readonly<Record<string, string>> => {
-    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    if (!isObject(value)) {
       addIssue(payload, { code: "invalid_type", expected: "record", input: value });
       return z.NEVER;
     }

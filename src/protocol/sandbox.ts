@@ -12,6 +12,7 @@
 
 import * as z from "zod/mini";
 import { DomainError } from "../errors.ts";
+import { isObject } from "../json_object.ts";
 import { type ParsedPath, parsePath } from "../path_uri.ts";
 import { OF_SANDBOXES, refuseNames } from "./confinable.ts";
 import { addIssue, convert, type Payload, preprocess } from "./convert.ts";
@@ -83,11 +84,11 @@ type VariantOutput<V extends Variants> = { [Word in keyof V]: z.output<V[Word]> 
 function tagged<V extends Variants>(tag: string, variants: V) {
   return noted(
     convert(z.unknown(), (value, payload): VariantOutput<V> => {
-      if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      if (!isObject(value)) {
         addIssue(payload, { code: "invalid_type", expected: "object", input: value });
         return z.NEVER;
       }
-      const word = (value as Readonly<Record<string, unknown>>)[tag];
+      const word = value[tag];
       if (typeof word !== "string") {
         addIssue(payload, { code: "invalid_type", expected: "string", input: word, path: [tag] });
         return z.NEVER;
@@ -243,8 +244,8 @@ export function policyMembers(type: unknown): { name: string; members: readonly 
 /** A policy in any spelling, in the one of `NamedPolicyForm`. What is not a policy is left for that to refuse. */
 export const NamedPolicy = noted(
   preprocess((value, payload) => {
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-    const { type, ...members } = value as Record<string, unknown>;
+    if (!isObject(value)) return value;
+    const { type, ...members } = value;
     const name = typeof type === "string" ? POLICY_NAMES.get(type) : undefined;
     if (name === undefined) return value;
     const form = new Map<string, unknown>([["type", name]]);

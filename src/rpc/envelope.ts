@@ -5,6 +5,7 @@
  * number.
  */
 
+import { isObject } from "../json_object.ts";
 import { endOfString, type JsonLimits, parseStrictJson, StrictJsonError } from "./strict_json.ts";
 import type { TraceContext } from "./trace_context.ts";
 
@@ -216,8 +217,4 @@ function idSource(text: string): string {
 
 function malformed(reason: string, id?: RequestId): Message {
   return { type: "malformed", reason, ...(id === undefined ? {} : { id }) };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

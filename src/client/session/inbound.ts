@@ -3,6 +3,7 @@
  * read around a JSON parser where they look as this server writes them; anything else goes through `JSON.parse`.
  */
 
+import { isObject } from "../../json_object.ts";
 import { ProtocolError } from "../errors.ts";
 
 /** Output of a process, still encoded. */
@@ -110,8 +111,4 @@ function outputOf({ processId, seq, stream, chunk }: Record<string, unknown>): O
     throw new ProtocolError("cannot read a message of the server: process/output without its members");
   }
   return { type: "output", processId, seq: seq as number, stream, chunk };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,6 @@
 /** Plugin manifests: where they are, and the little that this server reads of them. Pure. */
 
+import { isObject } from "../../json_object.ts";
 import { toFileUri } from "../../path_uri.ts";
 import type { CapabilityFileField } from "../../protocol/capability_discovery.ts";
 
@@ -86,10 +87,6 @@ function parseObject(json: string): Record<string, unknown> | null {
   } catch {
     return null; // Not JSON: the caller hands it on as it is, or says what it has left out.
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The URI of something below a directory, by its native relative path. */

@@ -1,5 +1,6 @@
 /** One wrapper, from its question to the last answer. Owns the stream and the descriptors that came through it. */
 
+import { isObject } from "../../json_object.ts";
 import { closeDescriptor, O_RDWR, openDescriptor } from "../../os/descriptor.ts";
 import { allocate, libc } from "../../os/libc.ts";
 import { EPOLLIN } from "../../os/loop/epoll_event.ts";
@@ -172,6 +173,6 @@ function isRequest(message: unknown): message is WrapperRequest {
   const { file, argv, workdir, env } = message as Record<string, unknown>;
   const isText = (value: unknown): value is string => typeof value === "string" && !value.includes("\0");
   return isText(file) && isText(workdir) && workdir.startsWith("/") && Array.isArray(argv) && argv.every(isText) &&
-    typeof env === "object" && env !== null && !Array.isArray(env) &&
+    isObject(env) &&
     Object.entries(env).every(([name, value]) => isText(name) && isText(value));
 }

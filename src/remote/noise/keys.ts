@@ -8,6 +8,7 @@ import { x25519 } from "@noble/curves/ed25519.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { ml_kem768 } from "@noble/post-quantum/ml-kem.js";
 import { concatBytes } from "../../bytes.ts";
+import { isObject } from "../../json_object.ts";
 import { MLKEM_PUBLIC_KEY_BYTES, X25519_KEY_BYTES } from "./limits.ts";
 import { NoiseError } from "./noise_error.ts";
 
@@ -76,16 +77,13 @@ const WIRE_MEMBERS = ["suite", "x25519_public_key", "mlkem768_public_key"];
 
 /** Reads a public key as the registry hands it out. Unknown members are refused, as the reference does. @throws {NoiseError} */
 export function parsePublicKey(value: unknown): PublicKey {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new NoiseError("public key is not an object");
-  }
-  const key = value as Record<string, unknown>;
-  const unknown = Object.keys(key).find((name) => !WIRE_MEMBERS.includes(name));
+  if (!isObject(value)) throw new NoiseError("public key is not an object");
+  const unknown = Object.keys(value).find((name) => !WIRE_MEMBERS.includes(name));
   if (unknown !== undefined) throw new NoiseError("public key has an unknown member");
-  if (key.suite !== SUITE) throw new NoiseError(`public key is not of the suite ${SUITE}`);
+  if (value.suite !== SUITE) throw new NoiseError(`public key is not of the suite ${SUITE}`);
   return {
-    x25519: fromBase64(key.x25519_public_key, "x25519_public_key", X25519_KEY_BYTES),
-    mlkem768: fromBase64(key.mlkem768_public_key, "mlkem768_public_key", MLKEM_PUBLIC_KEY_BYTES),
+    x25519: fromBase64(value.x25519_public_key, "x25519_public_key", X25519_KEY_BYTES),
+    mlkem768: fromBase64(value.mlkem768_public_key, "mlkem768_public_key", MLKEM_PUBLIC_KEY_BYTES),
   };
 }
 

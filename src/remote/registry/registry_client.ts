@@ -7,6 +7,7 @@
 
 import type { Clock } from "../../clock.ts";
 import type { Dialer } from "../../http/dialer.ts";
+import { isObject } from "../../json_object.ts";
 import { VERSION } from "../../version.ts";
 import { encodePublicKey, type PublicKey, SECURITY_PROFILE } from "../noise/keys.ts";
 import { postJson } from "./post_json.ts";
@@ -175,10 +176,10 @@ export class RegistryClient {
       // The parser would quote the answer.
       throw badAnswer(this.#kind, "the answer is not JSON");
     }
-    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    if (!isObject(value)) {
       throw badAnswer(this.#kind, "the answer is not an object");
     }
-    return value as Record<string, unknown>;
+    return value;
   }
 
   #text(answer: Record<string, unknown>, name: string): string {

@@ -5,6 +5,7 @@
  * neither logging, JSON nor inspection of a configuration shows them. Reading flags and files is left to the caller.
  */
 
+import { isObject } from "../../json_object.ts";
 import { MAX_REQUEST_HEAD_BYTES } from "./http_head.ts";
 import { TokenDigest } from "../tokens/token_digest.ts";
 import type { Admission, Admissions } from "../tokens/admissions.ts";
@@ -190,8 +191,8 @@ function decodeClaims(payload: Uint8Array): Claims | null {
     // Not UTF-8 or not JSON: both mean an invalid token.
     return null;
   }
-  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return null;
-  const { exp, nbf = null, iss = null, aud = null } = parsed as Record<string, unknown>;
+  if (!isObject(parsed)) return null;
+  const { exp, nbf = null, iss = null, aud = null } = parsed;
   const audience = aud === null ? [] : typeof aud === "string" ? [aud] : aud;
   if (!isTimestamp(exp) || (nbf !== null && !isTimestamp(nbf))) return null;
   if (iss !== null && typeof iss !== "string") return null;

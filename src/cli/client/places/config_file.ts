@@ -5,6 +5,7 @@
 
 import { parse } from "smol-toml";
 import { messageOf } from "../../../errors.ts";
+import { isObject } from "../../../json_object.ts";
 import { nearestWord } from "../../../nearest_word.ts";
 import { quoted, refusal } from "../../cli_error.ts";
 import type { Environment } from "../../flags.ts";
@@ -86,6 +87,6 @@ function parsed(text: string, path: string): Record<string, unknown> {
 }
 
 function table(value: unknown, what: string): Record<string, unknown> {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  if (isObject(value)) return value;
   throw refusal(`cannot read ${what}: it must be a table`);
 }
