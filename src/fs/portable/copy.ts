@@ -7,10 +7,10 @@
  * other implementation would refuse; `docs/permissions.md` says so.
  */
 
-import { type DomainError, invalidRequest } from "../../errors.ts";
 import { EEXIST, ELOOP, ENOENT } from "../../os/errno.ts";
 import { S_IFDIR, S_IFLNK, S_IFREG } from "../../os/files/file_stat.ts";
 import { SET_ID_BITS } from "../content.ts";
+import { isInsideItself, isSpecial, needsRecursive } from "../copy_refusals.ts";
 import type { CopyRequest } from "../file_system.ts";
 import { PIECE_BYTES } from "../limits.ts";
 import { OsError } from "../map_error.ts";
@@ -29,14 +29,10 @@ export async function copy(context: PortableContext, request: CopyRequest, signa
   if (type === S_IFREG) {
     return await copyFile(context, from, await followLinks(context, to), { isInTree: false, signal });
   }
-  if (type !== S_IFDIR) throw invalidRequest("fs/copy only supports regular files, directories, and symlinks");
+  if (type !== S_IFDIR) throw isSpecial();
   await refusePlaceholder(context, from);
-  if (!request.recursive) throw invalidRequest("fs/copy requires recursive: true when sourcePath is a directory");
+  if (!request.recursive) throw needsRecursive();
   await copyTree(context, from, to, signal);
-}
-
-function isInsideItself(): DomainError {
-  return invalidRequest("fs/copy cannot copy a directory to itself or one of its descendants");
 }
 
 async function copyLink(context: PortableContext, from: string, to: string): Promise<void> {

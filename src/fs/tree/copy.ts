@@ -5,7 +5,6 @@
  * followed on either side, so a link swapped in on the way leads nowhere.
  */
 
-import { type DomainError, invalidRequest } from "../../errors.ts";
 import type { ByteString } from "../../os/files/byte_string.ts";
 import { EEXIST, ELOOP, ENOENT, ENOTDIR, EROFS } from "../../os/errno.ts";
 import {
@@ -23,6 +22,7 @@ import {
 } from "../../os/files/file_calls.ts";
 import { type FileStat, S_IFDIR, S_IFLNK, S_IFREG, statAt, statFd } from "../../os/files/file_stat.ts";
 import { parentBytePath, ROOT, toBytePath } from "../byte_path.ts";
+import { isInsideItself, isSpecial, needsRecursive } from "../copy_refusals.ts";
 import { copyFile } from "./copy_file.ts";
 import { createWithParents } from "../directories.ts";
 import { allRecords, type DirectoryRecord, isPlaceholder } from "./directory_reader.ts";
@@ -40,16 +40,8 @@ export async function copy(io: IoContext, request: CopyRequest, signal?: AbortSi
   if (stat.type === S_IFREG) return await copyFile(io, from, to, { mayFollow: true, signal });
   if (stat.type !== S_IFDIR) throw isSpecial();
   if (isPlaceholder(AT_FDCWD, from.path)) throw new OsError(ENOENT);
-  if (!request.recursive) throw invalidRequest("fs/copy requires recursive: true when sourcePath is a directory");
+  if (!request.recursive) throw needsRecursive();
   await copyTree(io, from.path, to.path, signal);
-}
-
-function isSpecial(): DomainError {
-  return invalidRequest("fs/copy only supports regular files, directories, and symlinks");
-}
-
-function isInsideItself(): DomainError {
-  return invalidRequest("fs/copy cannot copy a directory to itself or one of its descendants");
 }
 
 function copyLink(from: Place, to: Place): void {
