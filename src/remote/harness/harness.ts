@@ -13,9 +13,9 @@ import {
   type KeyPair,
   parsePublicKey,
   type PublicKey,
-  SECURITY_PROFILE,
 } from "../noise/keys.ts";
 import { NoiseLink } from "../noise/noise_link.ts";
+import { SECURITY_PROFILE } from "../noise/suite.ts";
 import { RelayFrameEncoder } from "../relay/relay_frame.ts";
 import { type RawSocket, RelaySocket } from "../relay/relay_socket.ts";
 import { ExecutorKeyChanged, pinName, type PinStore } from "./pins.ts";

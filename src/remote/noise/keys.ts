@@ -11,6 +11,7 @@ import { concatBytes } from "../../bytes.ts";
 import { isObject } from "../../json_object.ts";
 import { MLKEM_PUBLIC_KEY_BYTES, X25519_KEY_BYTES } from "./limits.ts";
 import { NoiseError } from "./noise_error.ts";
+import { SUITE } from "./suite.ts";
 
 export type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -31,12 +32,6 @@ export interface WirePublicKey {
   readonly x25519_public_key: string;
   readonly mlkem768_public_key: string;
 }
-
-/** The registry's name of the protocol. The one that is hashed into the handshake has no `X`. */
-export const SUITE = "Noise_hybridIK_X25519+MLKEM768_AESGCM_SHA256";
-
-/** The name by which registrations and answers agree on it. */
-export const SECURITY_PROFILE = "noise_hybrid_ik_v1";
 
 const X25519_SEED_BYTES = 32;
 const MLKEM_SEED_BYTES = 64;

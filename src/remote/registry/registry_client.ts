@@ -9,7 +9,8 @@ import type { Clock } from "../../clock.ts";
 import type { Dialer } from "../../http/dialer.ts";
 import { isObject } from "../../json_object.ts";
 import { VERSION } from "../../version.ts";
-import { encodePublicKey, type PublicKey, SECURITY_PROFILE } from "../noise/keys.ts";
+import { encodePublicKey, type PublicKey } from "../noise/keys.ts";
+import { SECURITY_PROFILE } from "../noise/suite.ts";
 import { postJson } from "./post_json.ts";
 import {
   authenticationError,

@@ -5,11 +5,8 @@
 
 import * as z from "zod/mini";
 import { concatBytes } from "../../bytes.ts";
-
-export const SECURITY_PROFILE = "noise_hybrid_ik_v1";
-const SUITE = "Noise_hybridIK_X25519+MLKEM768_AESGCM_SHA256";
-const X25519_KEY_BYTES = 32;
-const MLKEM768_KEY_BYTES = 1184;
+import { MLKEM_PUBLIC_KEY_BYTES, X25519_KEY_BYTES } from "../noise/limits.ts";
+import { SECURITY_PROFILE, SUITE } from "../noise/suite.ts";
 
 /** Names are for people and lists. */
 const MAX_NAME_CHARS = 128;
@@ -22,7 +19,7 @@ function base64Of(bytes: number) {
 const PublicKey = z.strictObject({
   suite: z.literal(SUITE),
   x25519_public_key: base64Of(X25519_KEY_BYTES),
-  mlkem768_public_key: base64Of(MLKEM768_KEY_BYTES),
+  mlkem768_public_key: base64Of(MLKEM_PUBLIC_KEY_BYTES),
 });
 export type PublicKey = z.infer<typeof PublicKey>;
 

@@ -7,6 +7,7 @@
 import type { Logger } from "../../log.ts";
 import type { HttpResponse } from "../../transport/door/http_response.ts";
 import type { Admissions } from "../../transport/tokens/admissions.ts";
+import { SECURITY_PROFILE } from "../noise/suite.ts";
 import { jsonAnswer, problem } from "./answers.ts";
 import {
   ConnectRequest,
@@ -14,7 +15,6 @@ import {
   keyFingerprint,
   NoiseRegistration,
   type PublicKey,
-  SECURITY_PROFILE,
   SeedRegistration,
   ValidateRequest,
 } from "./bodies.ts";
