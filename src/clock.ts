@@ -7,8 +7,8 @@ export interface Clock {
   setTimer(delayMs: number, fire: () => void): () => void;
 }
 
-/** The longest delay a runtime timer takes; anything above would fire at once. */
-const MAX_RUNTIME_DELAY_MS = 2 ** 31 - 1;
+/** The longest delay a runtime timer takes, some 24 days; anything above would fire at once. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => performance.now(),
@@ -16,7 +16,7 @@ export const systemClock: Clock = {
     let remainingMs = delayMs;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const arm = (): void => {
-      const stepMs = Math.min(remainingMs, MAX_RUNTIME_DELAY_MS);
+      const stepMs = Math.min(remainingMs, MAX_TIMER_MS);
       remainingMs -= stepMs;
       timer = setTimeout(remainingMs > 0 ? arm : fire, stepMs);
     };

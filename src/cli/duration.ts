@@ -1,11 +1,9 @@
 /** Durations as people write them on a command line. */
 
+import { MAX_TIMER_MS } from "../clock.ts";
 import { quoted, usageError } from "./cli_error.ts";
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** The longest delay a runtime timer takes, some 24 days. */
-const MAX_TIMER_MS = 2_147_483_647;
 
 /** Milliseconds of `90s`, `30m`, `2h`; null stays null. Throws a usage error for anything else. */
 export function durationMs(writtenAs: string, text: string | null): number | null {

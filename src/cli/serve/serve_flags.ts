@@ -4,14 +4,13 @@
  * More than 300 lines: one table. Only descriptions live here. What the values mean together is in `serve_options.ts`.
  */
 
+import { MAX_TIMER_MS } from "../../clock.ts";
 import { LOG_LEVELS } from "../../log.ts";
 import { SANDBOX_SETTINGS } from "../../protocol/environment.ts";
 import { helpAction } from "../common_flags.ts";
 import type { FlagTable } from "../flags.ts";
 import { DEFAULT_LISTEN_URL } from "../../transport/listen/listen_url.ts";
 
-/** The longest delay of a runtime timer, some 24 days; a larger number is a mistake. */
-const MAX_TIMER_MS = 2_147_483_647;
 /** Far beyond what a client has under way on one connection; a larger number is a mistake. */
 const MAX_CONCURRENT_REQUESTS = 65_536;
 /** `pid_max` of 64-bit Linux: no machine runs more. */
