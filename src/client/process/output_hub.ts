@@ -9,7 +9,7 @@
 import { OutputGapError } from "../errors.ts";
 import { EventQueue, type ProcessEvent } from "./event_queue.ts";
 import { HeadTail } from "./head_tail.ts";
-import { OutputLane, type OutputReceiver } from "./output_lane.ts";
+import { OutputBuffer, type OutputReceiver } from "./output_buffer.ts";
 import type { OutputStream } from "./output_stream.ts";
 import type { OutputGap, StreamName } from "./feed_sink.ts";
 
@@ -34,7 +34,7 @@ const ROOM_BYTES = 1024 * 1024;
 export class OutputHub {
   readonly #rule: OverflowRule;
   readonly #onTaken: (bytes: number) => void;
-  readonly #lanes: Readonly<Record<StreamName, OutputLane>>;
+  readonly #buffers: Readonly<Record<StreamName, OutputBuffer>>;
   readonly #snapshots: Readonly<Record<StreamName, HeadTail>>;
   #lastSeq: number;
   /** Up to here output may have drained into the snapshots. */
@@ -53,8 +53,8 @@ export class OutputHub {
     this.#rule = rule;
     this.#lastSeq = afterSeq;
     this.#onTaken = onTaken;
-    const lane = () => new OutputLane((bytes) => this.#taken(bytes));
-    this.#lanes = { stdout: lane(), stderr: lane(), pty: lane() };
+    const buffer = () => new OutputBuffer((bytes) => this.#taken(bytes));
+    this.#buffers = { stdout: buffer(), stderr: buffer(), pty: buffer() };
     this.#snapshots = {
       stdout: new HeadTail(SNAPSHOT_BYTES),
       stderr: new HeadTail(SNAPSHOT_BYTES),
@@ -71,9 +71,9 @@ export class OutputHub {
   get takenSeq(): number {
     let first = this.#events?.firstSeq ?? this.#lastSeq + 1;
     for (const name of NAMES) {
-      const lane = this.#lanes[name];
-      if (this.#mustFlow && lane.isUndecided) continue;
-      const seq = lane.firstSeq;
+      const buffer = this.#buffers[name];
+      if (this.#mustFlow && buffer.isUndecided) continue;
+      const seq = buffer.firstSeq;
       if (seq !== null && seq < first) first = seq;
     }
     return first - 1;
@@ -82,18 +82,18 @@ export class OutputHub {
   /** Null: all went well. Otherwise what had to be dropped. */
   add(seq: number, name: StreamName, bytes: Uint8Array<ArrayBuffer>): OutputGap | null {
     this.#lastSeq = seq;
-    const lane = this.#lanes[name];
+    const buffer = this.#buffers[name];
     for (const tap of this.#taps) tap(name, bytes);
     this.#events?.add({ type: "output", seq, stream: name === "pty" ? "terminal" : name, bytes });
-    lane.add(seq, bytes);
-    const isKeptAnyway = this.#mustFlow && lane.isUndecided;
-    if (isKeptAnyway && lane.queuedBytes > UNDECIDED_BYTES) this.#drain(name);
-    if (this.#events === null && (lane.queuedBytes === 0 || isKeptAnyway)) this.#taken(bytes.length);
+    buffer.add(seq, bytes);
+    const isKeptAnyway = this.#mustFlow && buffer.isUndecided;
+    if (isKeptAnyway && buffer.queuedBytes > UNDECIDED_BYTES) this.#drain(name);
+    if (this.#events === null && (buffer.queuedBytes === 0 || isKeptAnyway)) this.#taken(bytes.length);
     if (this.#rule.type === "acknowledged") return null;
     const { maxBytes } = this.#rule;
     if (this.#queuedBytes <= maxBytes) return null;
     const afterSeq = this.takenSeq;
-    const dropped = Math.max(lane.dropOldest(maxBytes), this.#events?.dropOldest(maxBytes) ?? 0);
+    const dropped = Math.max(buffer.dropOldest(maxBytes), this.#events?.dropOldest(maxBytes) ?? 0);
     return dropped === 0 ? null : { afterSeq, droppedBytes: dropped };
   }
 
@@ -108,7 +108,7 @@ export class OutputHub {
   gap({ droppedBytes, afterSeq }: OutputGap): void {
     const much = droppedBytes === null ? "an unknown number of" : droppedBytes;
     const message = `cannot read all output: ${much} bytes after event ${afterSeq} were not retained`;
-    for (const name of NAMES) this.#lanes[name].end(new OutputGapError(message, { droppedBytes, afterSeq }));
+    for (const name of NAMES) this.#buffers[name].end(new OutputGapError(message, { droppedBytes, afterSeq }));
     this.#tell({ type: "gap", seq: this.#lastSeq, droppedBytes });
   }
 
@@ -121,7 +121,7 @@ export class OutputHub {
   /** No more will come. */
   end(error: Error | null): void {
     this.#end = { error };
-    for (const name of NAMES) this.#lanes[name].end(error);
+    for (const name of NAMES) this.#buffers[name].end(error);
     this.#events?.end(error);
     this.#wakeAll();
   }
@@ -131,22 +131,22 @@ export class OutputHub {
     if (this.#mustFlow) return;
     this.#mustFlow = true;
     for (const name of NAMES) {
-      const lane = this.#lanes[name];
-      if (lane.isUndecided && lane.queuedBytes > UNDECIDED_BYTES) this.#drain(name);
+      const buffer = this.#buffers[name];
+      if (buffer.isUndecided && buffer.queuedBytes > UNDECIDED_BYTES) this.#drain(name);
     }
     this.#taken(0);
   }
 
-  /** The stream of a lane. The other lanes flow from now on. */
+  /** One of the streams. The others flow from now on. */
   stream(name: StreamName): OutputStream {
-    const { stream } = this.#lanes[name];
+    const { stream } = this.#buffers[name];
     this.letFlow();
     return stream;
   }
 
   /** Hands a stream to a receiver from now on. */
   receive(name: StreamName, receiver: OutputReceiver): void {
-    this.#lanes[name].receive(receiver);
+    this.#buffers[name].receive(receiver);
     this.letFlow();
     this.#taken(0);
   }
@@ -158,7 +158,7 @@ export class OutputHub {
       const snapshot = this.#snapshots[name];
       if (snapshot.totalBytes > 0) tap(name, snapshot.bytes());
     }
-    const kept = NAMES.flatMap((name) => this.#lanes[name].kept().map((chunk) => ({ name, ...chunk })));
+    const kept = NAMES.flatMap((name) => this.#buffers[name].kept().map((chunk) => ({ name, ...chunk })));
     for (const { name, bytes } of kept.sort((a, b) => a.seq - b.seq)) tap(name, bytes);
     this.letFlow();
   }
@@ -169,14 +169,14 @@ export class OutputHub {
     const events = this.#events = new EventQueue((bytes) => this.#taken(bytes));
     const drained = NAMES.reduce((sum, name) => sum + this.#snapshots[name].totalBytes, 0);
     if (drained > 0) events.add({ type: "gap", seq: this.#drainedSeq, droppedBytes: drained });
-    const undecided = NAMES.filter((name) => this.#lanes[name].isUndecided);
-    const chunks = undecided.flatMap((name) => this.#lanes[name].takeAll().map((chunk) => ({ name, ...chunk })));
+    const undecided = NAMES.filter((name) => this.#buffers[name].isUndecided);
+    const chunks = undecided.flatMap((name) => this.#buffers[name].takeAll().map((chunk) => ({ name, ...chunk })));
     const outputs = chunks.map(({ name, seq, bytes }): ProcessEvent => {
       return { type: "output", seq, stream: name === "pty" ? "terminal" : name, bytes };
     });
     for (const event of [...outputs, ...this.#early.splice(0)].sort((a, b) => a.seq - b.seq)) events.add(event);
     if (this.#end !== null) events.end(this.#end.error);
-    for (const name of undecided) this.#lanes[name].receive(() => {});
+    for (const name of undecided) this.#buffers[name].receive(() => {});
     this.letFlow();
     return events;
   }
@@ -189,13 +189,13 @@ export class OutputHub {
   }
 
   get #queuedBytes(): number {
-    const { stdout, stderr, pty } = this.#lanes;
+    const { stdout, stderr, pty } = this.#buffers;
     return Math.max(stdout.queuedBytes + stderr.queuedBytes + pty.queuedBytes, this.#events?.queuedBytes ?? 0);
   }
 
   #drain(name: StreamName): void {
     const snapshot = this.#snapshots[name];
-    this.#lanes[name].receive((bytes) => {
+    this.#buffers[name].receive((bytes) => {
       snapshot.add(bytes);
       this.#drainedSeq = this.#lastSeq;
     });

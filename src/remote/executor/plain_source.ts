@@ -25,9 +25,9 @@ export class PlainSource extends RemoteSource {
   readonly #idempotencyId: Promise<string>;
   readonly #links = new Set<WebSocketLink>();
   /** Loops that have a websocket or are getting one, and those of them whose websocket has a client. */
-  readonly #lanes = new Set<Promise<void>>();
-  #usedLanes = 0;
-  #laneCount = 0;
+  readonly #slots = new Set<Promise<void>>();
+  #usedSlots = 0;
+  #slotCount = 0;
   /** Null until the rendezvous has said what it wants: one websocket at all. */
   #spareConnections: number | null = null;
   readonly #failed = Promise.withResolvers<never>();
@@ -40,43 +40,43 @@ export class PlainSource extends RemoteSource {
 
   protected override async serveAll(): Promise<void> {
     this.#fillUp();
-    await Promise.race([this.#allLanes(), this.#failed.promise]);
+    await Promise.race([this.#allSlots(), this.#failed.promise]);
   }
 
-  async #allLanes(): Promise<void> {
-    while (this.#lanes.size > 0) await Promise.all(this.#lanes);
+  async #allSlots(): Promise<void> {
+    while (this.#slots.size > 0) await Promise.all(this.#slots);
   }
 
   protected override dropSockets(): void {
     for (const link of this.#links) link.close({ cause: "done", reason: "the server is shutting down" });
   }
 
-  /** Opens as many lanes as are missing. */
+  /** Opens as many slots as are missing. */
   #fillUp(): void {
-    while (this.#isLaneMissing()) {
-      this.#laneCount++;
-      const lane = this.#runLane().catch(this.#failed.reject).finally(() => {
-        this.#laneCount--;
-        this.#lanes.delete(lane);
+    while (this.#isSlotMissing()) {
+      this.#slotCount++;
+      const slot = this.#runSlot().catch(this.#failed.reject).finally(() => {
+        this.#slotCount--;
+        this.#slots.delete(slot);
       });
-      this.#lanes.add(lane);
+      this.#slots.add(slot);
     }
   }
 
-  #isLaneMissing(): boolean {
-    if (this.closing.signal.aborted || this.#laneCount >= MAX_WEBSOCKETS) return false;
-    const wanted = this.#spareConnections === null ? 1 : this.#usedLanes + this.#spareConnections;
-    return this.#laneCount < wanted;
+  #isSlotMissing(): boolean {
+    if (this.closing.signal.aborted || this.#slotCount >= MAX_WEBSOCKETS) return false;
+    const wanted = this.#spareConnections === null ? 1 : this.#usedSlots + this.#spareConnections;
+    return this.#slotCount < wanted;
   }
 
-  #isLaneSuperfluous(): boolean {
-    return this.#laneCount > (this.#spareConnections === null ? 1 : this.#usedLanes + this.#spareConnections);
+  #isSlotSuperfluous(): boolean {
+    return this.#slotCount > (this.#spareConnections === null ? 1 : this.#usedSlots + this.#spareConnections);
   }
 
   /** One websocket after another. */
-  async #runLane(): Promise<void> {
+  async #runSlot(): Promise<void> {
     const backoff = this.newBackoff();
-    while (!this.closing.signal.aborted && !this.#isLaneSuperfluous()) {
+    while (!this.closing.signal.aborted && !this.#isSlotSuperfluous()) {
       let wasUsed = false;
       try {
         wasUsed = await this.#serveOne(backoff);
@@ -107,7 +107,7 @@ export class PlainSource extends RemoteSource {
     const watched = new WatchedLink(link, () => {
       isUsed = true;
       backoff.reset();
-      this.#usedLanes++;
+      this.#usedSlots++;
       this.#fillUp();
     });
     try {
@@ -116,7 +116,7 @@ export class PlainSource extends RemoteSource {
       if (!isUsed && !signal.aborted) this.states.lost("it ended the connection");
       return isUsed;
     } finally {
-      if (isUsed) this.#usedLanes--;
+      if (isUsed) this.#usedSlots--;
       cancel();
       this.#links.delete(link);
     }

@@ -16,7 +16,7 @@ import type { ListedEntry } from "../file_options.ts";
 import { joinPath, uriOf } from "../paths.ts";
 import type { CopyOptions, CopyResult } from "./copy_options.ts";
 import { BLOCKS_UNDER_WAY, COPY_BLOCK_BYTES, CopyRun, KEPT_MODE_BITS, partName, SMALL_FILE_BYTES } from "./copy_run.ts";
-import { allBlocks, allLanes } from "./lanes.ts";
+import { allBlocks, inParallel } from "./in_parallel.ts";
 
 /** How often a file that changes while it is read is begun anew. */
 const MAX_ATTEMPTS = 3;
@@ -107,10 +107,10 @@ class Getting {
   /** A few directories are listed ahead, so that a long way to the box costs little. */
   async #several(entries: readonly Entry[]): Promise<void> {
     const queue = entries.values();
-    const lane = async () => {
+    const worker = async () => {
       for (const entry of queue) await this.directory(entry);
     };
-    await allLanes(lane, Math.min(DIRECTORIES_AHEAD, entries.length));
+    await inParallel(worker, Math.min(DIRECTORIES_AHEAD, entries.length));
   }
 
   #makeDirectory(to: string, path: string): void {
@@ -186,7 +186,7 @@ class Getting {
     try {
       await allBlocks(async (offset) => {
         const bytes = await handle.read(offset, COPY_BLOCK_BYTES);
-        // At once: Deno writes at a place by going there first, and another lane must not come between.
+        // At once: Deno writes at a place by going there first, and another worker must not come between.
         for (let at = 0; at < bytes.length;) {
           at += this.#fs.writeSync(fd, bytes, at, bytes.length - at, offset + at);
         }

@@ -13,7 +13,7 @@ import { FileHandle } from "../file_handle.ts";
 import { joinPath, splitPath, uriOf } from "../paths.ts";
 import type { CopyOptions, CopyResult } from "./copy_options.ts";
 import { BLOCKS_UNDER_WAY, COPY_BLOCK_BYTES, CopyRun, KEPT_MODE_BITS, partName, SMALL_FILE_BYTES } from "./copy_run.ts";
-import { allBlocks } from "./lanes.ts";
+import { allBlocks } from "./in_parallel.ts";
 
 /** A directory, and whether the box has it. */
 interface Made {
@@ -168,7 +168,7 @@ class Putting {
       await handle.open();
       await allBlocks(async (offset) => {
         const block = new Uint8Array(COPY_BLOCK_BYTES);
-        // At once: Deno reads at a place by going there first, and another lane must not come between.
+        // At once: Deno reads at a place by going there first, and another worker must not come between.
         const bytesRead = this.#fs.readSync(fd, block, 0, COPY_BLOCK_BYTES, offset);
         if (bytesRead === 0) return 0;
         await handle.write(offset, block.subarray(0, bytesRead));

@@ -1,10 +1,10 @@
-/** Several things of one kind under way at once. */
+/** The same work several times at once. */
 
 import { BLOCKS_UNDER_WAY, COPY_BLOCK_BYTES } from "./copy_run.ts";
 
-/** Waits for all of them also when one fails, so that nothing is used after it was closed. */
-export async function allLanes(lane: () => Promise<void>, count: number): Promise<void> {
-  const outcomes = await Promise.allSettled(Array.from({ length: count }, lane));
+/** Starts so many workers. Waits for all of them also when one fails, so that nothing is used after it was closed. */
+export async function inParallel(worker: () => Promise<void>, count: number): Promise<void> {
+  const outcomes = await Promise.allSettled(Array.from({ length: count }, worker));
   for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
 }
 
@@ -15,7 +15,7 @@ export async function allLanes(lane: () => Promise<void>, count: number): Promis
 export async function allBlocks(move: (offset: number) => Promise<number>): Promise<void> {
   let next = 0;
   let isAtEnd = false;
-  const lane = async () => {
+  const worker = async () => {
     while (!isAtEnd) {
       const offset = next;
       next += COPY_BLOCK_BYTES;
@@ -27,5 +27,5 @@ export async function allBlocks(move: (offset: number) => Promise<number>): Prom
       }
     }
   };
-  await allLanes(lane, BLOCKS_UNDER_WAY);
+  await inParallel(worker, BLOCKS_UNDER_WAY);
 }

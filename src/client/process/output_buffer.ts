@@ -21,7 +21,7 @@ export interface Chunk {
 const MIN_RECLAIMED_SLOTS = 256;
 
 /** See the head of the module. */
-export class OutputLane {
+export class OutputBuffer {
   readonly #onTaken: (bytes: number) => void;
   #chunks: (Chunk | undefined)[] = [];
   #first = 0;
@@ -93,7 +93,7 @@ export class OutputLane {
     this.#wake?.();
   }
 
-  /** Hands everything to a receiver from now on. Not for a lane that is read as a stream. */
+  /** Hands everything to a receiver from now on. Not for a buffer that is read as a stream. */
   receive(receiver: OutputReceiver): void {
     this.#receiver = receiver;
     for (const { bytes } of this.takeAll()) {
@@ -102,7 +102,7 @@ export class OutputLane {
     }
   }
 
-  /** The stream of this lane, the same every time. */
+  /** The stream of this buffer, the same every time. */
   get stream(): OutputStream {
     return this.#stream ??= this.#makeStream();
   }
