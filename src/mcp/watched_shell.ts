@@ -5,7 +5,7 @@
  * `obstacle` says why, and `start` rejects with the same words. Rules, prompts and results belong to the other side.
  */
 
-import type { ExecDecider } from "../process/watched/exec_decision.ts";
+import type { ExecJudge } from "../process/watched/exec_decision.ts";
 import type { Sandbox } from "../protocol/sandbox.ts";
 
 export type { EscalationOutcome, ExecCall, ExecVerdict, StrictEnd } from "../process/watched/exec_decision.ts";
@@ -17,7 +17,7 @@ export interface PatchedBash {
   readonly wrapper?: string;
 }
 
-export interface WatchedShellOptions extends ExecDecider {
+export interface WatchedShellOptions extends ExecJudge {
   /** Absolute path of the shell. Ignored when there is a patched one. */
   readonly shell: string;
   readonly command: string;

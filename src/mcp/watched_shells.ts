@@ -2,7 +2,7 @@
  * Shells in which every execve is decided, by asking the kernel to ask us (`process/watched/exec_watch.ts`), or by a
  * patched Bash that asks by itself (`patched/`), which is what the reference has.
  *
- * Puts a command, its sandbox and its decider together, and ends everything that belongs to a shell: what it started
+ * Puts a command, its sandbox and its judge together, and ends everything that belongs to a shell: what it started
  * inside, and what ran outside in its name.
  */
 
@@ -84,7 +84,7 @@ export class KernelWatchedShells implements WatchedShells {
       intercept,
       escalate,
       strictExec,
-      decider: options,
+      judge: options,
     });
     const program = { argv: [shell, login ? "-lc" : "-c", command], arg0: null, cwd, env };
     const request = {
@@ -139,7 +139,7 @@ export class KernelWatchedShells implements WatchedShells {
       reactor: sharedReactor(),
       serverEnv,
       writable: this.#writable,
-      decider: options,
+      judge: options,
     });
     const env = { ...options.env, BASH_EXEC_WRAPPER: path, EXEC_WRAPPER: path };
     const program = { argv: [bash, login ? "-lc" : "-c", command], arg0: null, cwd, env };

@@ -227,7 +227,7 @@ watchTest("whoever decides is told when nobody waits any more", async (scene) =>
   assert.match((await running.outcome()).stdout, /after 137/);
 });
 
-watchTest("a decider that fails denies, without telling the caller why", async (scene) => {
+watchTest("a judge that fails denies, without telling the caller why", async (scene) => {
   const { stderr, exitCode } = await scene.run("id", { decide: () => Promise.reject(new Error("secret")) });
   assert.equal(stderr, "Execution denied\n");
   assert.equal(exitCode, 1);

@@ -18,7 +18,7 @@ import { EPOLLERR, EPOLLHUP, EPOLLIN } from "../../os/loop/epoll_event.ts";
 import type { Registration } from "../../os/loop/reactor.ts";
 import { receiveDescriptors } from "../../os/loop/socket_message.ts";
 import { type EscalationOptions, Escalations, type StartedProgram } from "../../process/watched/escalation.ts";
-import type { EscalationOutcome, ExecCall, ExecDecider } from "../../process/watched/exec_decision.ts";
+import type { EscalationOutcome, ExecCall, ExecJudge } from "../../process/watched/exec_decision.ts";
 import type { ExecCounters } from "../../process/watched/exec_watch.ts";
 import { WrapperConversation, type WrapperRequest } from "./wrapper_conversation.ts";
 
@@ -26,7 +26,7 @@ import { WrapperConversation, type WrapperRequest } from "./wrapper_conversation
 const MAX_CONVERSATIONS = 1024;
 
 export interface WrapperServerOptions extends EscalationOptions {
-  readonly decider: ExecDecider;
+  readonly judge: ExecJudge;
 }
 
 export class WrapperServer {
@@ -97,7 +97,7 @@ export class WrapperServer {
       return conversation.answer({ action: { Deny: { reason: `the caller is not in ${cwd}` } } });
     }
     const call: ExecCall = { file, argv, cwd, env, pid, isShell: true };
-    const verdict = await this.#options.decider.decide(call, conversation.gone)
+    const verdict = await this.#options.judge.decide(call, conversation.gone)
       .catch(() => ({ kind: "deny", reason: null }) as const);
     switch (verdict.kind) {
       case "run":
@@ -117,7 +117,7 @@ export class WrapperServer {
     conversation: WrapperConversation,
     { request, call, pathIsNamed }: { request: WrapperRequest; call: ExecCall; pathIsNamed: boolean },
   ): Promise<void> {
-    const tell = (outcome: EscalationOutcome): void => this.#options.decider.onEscalated?.(call, outcome);
+    const tell = (outcome: EscalationOutcome): void => this.#options.judge.onEscalated?.(call, outcome);
     const descriptors = await conversation.descriptors();
     let program: StartedProgram | null = null;
     const early = new Set<number>();

@@ -46,7 +46,7 @@ export type EscalationOutcome =
 export type StrictEnd = "killed" | "refused";
 
 /** Decides executions. */
-export interface ExecDecider {
+export interface ExecJudge {
   /** The signal: nobody waits for the answer any more. A rejection denies, and its message is not shown to the caller. */
   decide(call: ExecCall, signal: AbortSignal): Promise<ExecVerdict>;
   onEscalated?(call: ExecCall, outcome: EscalationOutcome): void;

@@ -1,5 +1,5 @@
 /**
- * Decides every execution of a program in one shell: asks the decider, and carries out what it says.
+ * Decides every execution of a program in one shell: asks the judge, and carries out what it says.
  *
  * Nothing runs undecided. What cannot be read, or whose caller is being traced by somebody else, fails with an error.
  * The first call is our own: by it the launch stub becomes the shell. What runs inside is protected by the sandbox, and
@@ -15,7 +15,7 @@ import type { SupervisedCall } from "../posix/supervised_calls.ts";
 import { endCaller, tellCaller, whenCallerGone } from "./caller.ts";
 import { HeldCaller } from "./held_caller.ts";
 import { type EscalationOptions, Escalations } from "./escalation.ts";
-import type { EscalationOutcome, ExecCall, ExecDecider, ExecVerdict } from "./exec_decision.ts";
+import type { EscalationOutcome, ExecCall, ExecJudge, ExecVerdict } from "./exec_decision.ts";
 import { ExecExperience, type ExecRequest, readExecRequest, type WaitingExec } from "./exec_request.ts";
 import { Lineage } from "./lineage.ts";
 import { runStrictly } from "./strict_exec.ts";
@@ -32,7 +32,7 @@ export interface ExecWatchOptions extends EscalationOptions {
   /** Whether programs that the shell started may leave the sandbox too. */
   readonly escalate: "shell" | "all";
   readonly strictExec: boolean;
-  readonly decider: ExecDecider;
+  readonly judge: ExecJudge;
 }
 
 export interface ExecCounters {
@@ -108,14 +108,14 @@ export class ExecWatch implements ExecAnswerer {
   }
 
   async #ask(call: ExecCall): Promise<ExecVerdict> {
-    const { decider, reactor } = this.#options;
+    const { judge, reactor } = this.#options;
     const abort = new AbortController();
     let stopWatch = (): void => {};
     const timer = setTimeout(() => {
       stopWatch = whenCallerGone(reactor, call.pid, () => abort.abort());
     }, QUICK_DECISION_MS);
     try {
-      return await decider.decide(call, abort.signal);
+      return await judge.decide(call, abort.signal);
     } catch {
       return { kind: "deny", reason: null };
     } finally {
@@ -125,7 +125,7 @@ export class ExecWatch implements ExecAnswerer {
   }
 
   async #run(call: SupervisedCall, request: WaitingExec, described: ExecCall): Promise<void> {
-    const { strictExec, decider } = this.#options;
+    const { strictExec, judge } = this.#options;
     // A name that begins in the caller's directory or descriptor can be made to mean another file.
     const isUncertain = request.identity === null && !request.name.path.startsWith("/");
     if (strictExec && isUncertain) {
@@ -136,7 +136,7 @@ export class ExecWatch implements ExecAnswerer {
     if (!strictExec) return void call.letThrough();
     const outcome = await runStrictly(call, request, described.pid);
     if (outcome === "killed") this.counters.mismatched++;
-    if (outcome === "killed" || outcome === "refused") decider.onStrictEnd?.(described, outcome);
+    if (outcome === "killed" || outcome === "refused") judge.onStrictEnd?.(described, outcome);
   }
 
   async #deny(call: SupervisedCall, reason: string | null): Promise<void> {
@@ -151,7 +151,7 @@ export class ExecWatch implements ExecAnswerer {
     { described, verdict }: { described: ExecCall; verdict: ExecVerdict & { readonly kind: "escalate" } },
   ): Promise<void> {
     this.counters.escalated++;
-    const tell = (outcome: EscalationOutcome): void => this.#options.decider.onEscalated?.(described, outcome);
+    const tell = (outcome: EscalationOutcome): void => this.#options.judge.onEscalated?.(described, outcome);
     const held = new HeldCaller(call, this.#options.reactor);
     const result = await this.#escalations.run(call, request, {
       policy: this.#policy,
