@@ -87,5 +87,5 @@ export type { Tunnel, TunnelOptions } from "./net/tunnel.ts";
 
 export type { CommandAddress } from "./link/command_transport.ts";
 export type { OpenOptions, Transport, TransportEnd, TransportLink } from "./link/transport.ts";
-export type { WebSocketLike } from "./link/web_socket_link.ts";
+export type { WebSocketLike } from "./link/standard_socket_link.ts";
 export type { WebSocketConstructor } from "./link/web_socket_transport.ts";

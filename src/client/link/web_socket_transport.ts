@@ -7,9 +7,9 @@ import { messageOf } from "../../errors.ts";
 import type { Link } from "../../rpc/link.ts";
 import { encodeBase64 } from "../base64.ts";
 import { abortedBy, ConnectionRefusedError, UnauthorisedError } from "../errors.ts";
+import { StandardSocketLink, type WebSocketLike } from "./standard_socket_link.ts";
 import type { OpenOptions, Transport } from "./transport.ts";
 import { withoutToken } from "./url_token.ts";
-import { type WebSocketLike, WebSocketLink } from "./web_socket_link.ts";
 
 /**
  * Makes a socket: `WebSocket` itself, or one of a package with the same interface.
@@ -69,7 +69,7 @@ export class WebSocketTransport implements Transport {
     }
     socket.binaryType = "arraybuffer";
     const failure = await opened(socket, signal);
-    if (failure === null) return new WebSocketLink(socket);
+    if (failure === null) return new StandardSocketLink(socket);
     if (signal.aborted) throw abortedBy(signal, `cannot connect to ${this.name}`);
     throw await this.#whyRefused(token, withoutToken(failure));
   }

@@ -46,7 +46,7 @@ const SEND_HIGH_WATER_BYTES = 4 * 1024 * 1024;
 const SEND_POLL_MS = 4;
 
 /** See the head of the module. */
-export class WebSocketLink implements Link {
+export class StandardSocketLink implements Link {
   readonly #socket: WebSocketLike;
   readonly #end = Promise.withResolvers<LinkEnd>();
   #failure = "connection closed";
