@@ -10,7 +10,7 @@ import { concatBytes } from "../../bytes.ts";
 const MIN_RECLAIMED_SLOTS = 64;
 
 /** See the head of the module. */
-export class HeadTail {
+export class BoundedOutput {
   readonly #headLimit: number;
   readonly #tailLimit: number;
   readonly #head: Uint8Array[] = [];

@@ -7,8 +7,8 @@
  */
 
 import { OutputGapError } from "../errors.ts";
+import { BoundedOutput } from "./bounded_output.ts";
 import { EventQueue, type ProcessEvent } from "./event_queue.ts";
-import { HeadTail } from "./head_tail.ts";
 import { OutputBuffer, type OutputReceiver } from "./output_buffer.ts";
 import type { OutputStream } from "./output_stream.ts";
 import type { OutputGap, StreamName } from "./feed_sink.ts";
@@ -35,7 +35,7 @@ export class OutputHub {
   readonly #rule: OverflowRule;
   readonly #onTaken: (bytes: number) => void;
   readonly #buffers: Readonly<Record<StreamName, OutputBuffer>>;
-  readonly #snapshots: Readonly<Record<StreamName, HeadTail>>;
+  readonly #snapshots: Readonly<Record<StreamName, BoundedOutput>>;
   #lastSeq: number;
   /** Up to here output may have drained into the snapshots. */
   #drainedSeq = 0;
@@ -56,14 +56,14 @@ export class OutputHub {
     const buffer = () => new OutputBuffer((bytes) => this.#taken(bytes));
     this.#buffers = { stdout: buffer(), stderr: buffer(), pty: buffer() };
     this.#snapshots = {
-      stdout: new HeadTail(SNAPSHOT_BYTES),
-      stderr: new HeadTail(SNAPSHOT_BYTES),
-      pty: new HeadTail(SNAPSHOT_BYTES),
+      stdout: new BoundedOutput(SNAPSHOT_BYTES),
+      stderr: new BoundedOutput(SNAPSHOT_BYTES),
+      pty: new BoundedOutput(SNAPSHOT_BYTES),
     };
   }
 
   /** What was drained of a stream. */
-  snapshot(name: StreamName): HeadTail {
+  snapshot(name: StreamName): BoundedOutput {
     return this.#snapshots[name];
   }
 

@@ -14,10 +14,10 @@ import { milliseconds } from "../duration.ts";
 import { OutputGapError, ServerError } from "../errors.ts";
 import type { Session } from "../session/session.ts";
 import { Acknowledger } from "./acknowledger.ts";
+import { BoundedOutput } from "./bounded_output.ts";
 import { CommandOutput } from "./command_output.ts";
 import { consoleWriter } from "./console_output.ts";
 import type { ProcessEvent } from "./event_queue.ts";
-import { HeadTail } from "./head_tail.ts";
 import { InputWriter } from "./input_writer.ts";
 import { OutputHub, type OverflowRule } from "./output_hub.ts";
 import type { OutputStream } from "./output_stream.ts";
@@ -298,8 +298,8 @@ export class ProcessHandle implements AsyncDisposable {
 
   /** Waits for the process and returns everything it wrote, within a bound. */
   async collect({ maxBytes = DEFAULT_COLLECT_BYTES, signal }: CollectOptions = {}): Promise<CommandOutput> {
-    const main = new HeadTail(maxBytes);
-    const errors = new HeadTail(maxBytes);
+    const main = new BoundedOutput(maxBytes);
+    const errors = new BoundedOutput(maxBytes);
     this.#hub.receive(this.tty ? "pty" : "stdout", (bytes) => main.add(bytes));
     this.#hub.receive("stderr", (bytes) => errors.add(bytes));
     const what = `waiting for process ${this.id}`;

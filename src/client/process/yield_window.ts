@@ -6,7 +6,7 @@
  */
 
 import { concatBytes } from "../../bytes.ts";
-import { HeadTail } from "./head_tail.ts";
+import { BoundedOutput } from "./bounded_output.ts";
 import type { OutputHub } from "./output_hub.ts";
 import type { StreamName } from "./feed_sink.ts";
 import type { ProcessStatus } from "./process_status.ts";
@@ -57,7 +57,7 @@ const STREAMS = ["stdout", "stderr", "pty"] as const;
 
 /** See the head of the module. */
 export class OutputWindow {
-  #collected = new HeadTail(MAX_PORTION_BYTES);
+  #collected = new BoundedOutput(MAX_PORTION_BYTES);
   /** The first bytes of a character that is not complete yet. */
   readonly #cut = new Map<StreamName, Uint8Array>();
 
@@ -81,10 +81,10 @@ export class OutputWindow {
       for (const cut of this.#cut.values()) this.#collected.add(cut);
       this.#cut.clear();
     }
-    const portion = new HeadTail(Math.min(maxBytes, MAX_PORTION_BYTES));
+    const portion = new BoundedOutput(Math.min(maxBytes, MAX_PORTION_BYTES));
     const { droppedBytes } = this.#collected;
     const [head, tail] = [this.#collected.head(), this.#collected.tail()];
-    this.#collected = new HeadTail(MAX_PORTION_BYTES);
+    this.#collected = new BoundedOutput(MAX_PORTION_BYTES);
     portion.add(head);
     portion.add(tail);
     const omitted = droppedBytes + portion.droppedBytes;

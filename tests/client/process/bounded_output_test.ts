@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { HeadTail } from "../../../src/client/process/head_tail.ts";
+import { BoundedOutput } from "../../../src/client/process/bounded_output.ts";
 import { forSeeds, randomBytes } from "../../support/seeds.ts";
 
-Deno.test("HeadTail keeps the beginning and the end, and counts what is between", () =>
+Deno.test("BoundedOutput keeps the beginning and the end, and counts what is between", () =>
   forSeeds(200, (random) => {
     const max = 2 + random.int(200);
-    const kept = new HeadTail(max);
+    const kept = new BoundedOutput(max);
     const all: number[] = [];
     for (let i = random.int(40); i > 0; i--) {
       const bytes = randomBytes(random, random.int(60));
@@ -21,8 +21,8 @@ Deno.test("HeadTail keeps the beginning and the end, and counts what is between"
     assert.equal(kept.droppedBytes, all.length - head.length - tail.length);
   }));
 
-Deno.test("HeadTail of much keeps little", () => {
-  const kept = new HeadTail(1000);
+Deno.test("BoundedOutput of much keeps little", () => {
+  const kept = new BoundedOutput(1000);
   for (let i = 0; i < 100_000; i++) kept.add(Uint8Array.of(i, i));
   assert.equal(kept.bytes().length, 1000);
 });
