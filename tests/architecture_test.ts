@@ -204,6 +204,26 @@ Deno.test("importing a module starts nothing", () => {
   }
 });
 
+/** Files that may import each other, and say why at the head of one of them. */
+const MUTUAL = [
+  ["src/rules/language/expression_parser.ts", "src/rules/language/parameter_parser.ts"],
+];
+
+Deno.test("no files load each other in a circle, but those that are named here", () => {
+  const files = ["src", "sandbox", "main.ts"].flatMap((place) => sourceFiles(place));
+  const loads = new Map(files.map(({ file, text }) => [file, loadsOf(file, text)]));
+  const reached = new Map(files.map(({ file }) => {
+    const set = new Set(loads.get(file));
+    for (const target of set) loads.get(target)?.forEach((next) => set.add(next));
+    return [file, set];
+  }));
+  assert.ok(reached.get("src/server/server.ts")!.has("src/errors.ts"), "the imports are followed");
+  const circles = files.map(({ file }) => [...reached.get(file)!].filter((other) => reached.get(other)?.has(file)))
+    .filter((circle) => circle.length > 0);
+  const distinct = new Set(circles.map((circle) => circle.sort().join(" <-> ")));
+  assert.deepEqual([...distinct].sort(), MUTUAL.map((circle) => circle.join(" <-> ")));
+});
+
 Deno.test("what only remote mode needs is loaded by nothing else", () => {
   for (
     const entry of ["src/cli/serve/serve.ts", "src/server/mod.ts", "src/client/mod.ts", "src/cli/doctor/doctor.ts"]
@@ -223,17 +243,18 @@ function loadedBy(entry: string): Set<string> {
   const loaded = new Set([entry]);
   for (const file of loaded) {
     if (!file.startsWith("src/")) continue;
-    const text = Deno.readTextFileSync(new URL(file, ROOT));
-    for (
-      const [, clause = "", specifier] of text.matchAll(
-        /^(?:import|export) ([^;'"]*?)from "([^"]+)"|^import "([^"]+)"/gm,
-      )
-    ) {
-      const isTypesOnly = /^type\b/.test(clause) || /^\{(\s*type \w+( as \w+)?,?)+\s*\}\s*$/.test(clause);
-      if (!isTypesOnly && specifier !== undefined) loaded.add(targetOf(file, specifier));
-    }
+    for (const target of loadsOf(file, Deno.readTextFileSync(new URL(file, ROOT)))) loaded.add(target);
   }
   return loaded;
+}
+
+/** The modules that have to be there before this one. */
+function loadsOf(file: string, text: string): string[] {
+  const lines = text.matchAll(/^(?:import|export) ([^;'"]*?)from "([^"]+)"|^import "([^"]+)"/gm);
+  return Array.from(lines).flatMap(([, clause = "", from, alone]) => {
+    const isTypesOnly = /^type\b/.test(clause) || /^\{(\s*type \w+( as \w+)?,?)+\s*\}\s*$/.test(clause);
+    return isTypesOnly ? [] : [targetOf(file, (from ?? alone)!)];
+  });
 }
 
 function isFile(file: string): boolean {

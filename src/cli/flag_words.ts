@@ -7,7 +7,7 @@
  * ms in the compiled program. The rules are those of `parseArgs`.
  */
 
-import { type FlagSpec, type FlagTable, isNegatable } from "./flags.ts";
+import type { FlagSpec, FlagTable } from "./flags.ts";
 
 /** What a command's words look like beyond flags and positionals. */
 export interface Grammar {
@@ -103,6 +103,11 @@ function shortLetters(text: string, table: FlagTable, byWord: ByWord): string[] 
     words.push(`-${text[at]}`);
   }
   return words;
+}
+
+/** Whether `--no-NAME` exists. */
+export function isNegatable(spec: FlagSpec): boolean {
+  return spec.kind === "switch" && spec.default;
 }
 
 function hasValue(spec: FlagSpec): boolean {

@@ -6,7 +6,7 @@
  */
 
 import { quoted, usageError } from "./cli_error.ts";
-import { type FlagWord, type Grammar, readWords } from "./flag_words.ts";
+import { type FlagWord, type Grammar, isNegatable, readWords } from "./flag_words.ts";
 import { nearestWord } from "../nearest_word.ts";
 
 interface Described {
@@ -106,11 +106,6 @@ export type ParsedFlags<Table extends FlagTable> =
 export function environmentVariable(name: string, spec: FlagSpec): string | null {
   if (spec.kind === "action" || spec.hasVariable === false) return null;
   return `EXEC_SERVER_${name.toUpperCase().replaceAll("-", "_")}`;
-}
-
-/** Whether `--no-NAME` exists. */
-export function isNegatable(spec: FlagSpec): boolean {
-  return spec.kind === "switch" && spec.default;
 }
 
 /** Reads argv and the environment by the table; throws a usage error (exit status 2) at the first fault. */

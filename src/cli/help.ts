@@ -5,14 +5,8 @@
  * drift from the program.
  */
 
-import {
-  type ActionFlag,
-  environmentVariable,
-  type FlagSpec,
-  type FlagTable,
-  isNegatable,
-  type SwitchFlag,
-} from "./flags.ts";
+import { isNegatable } from "./flag_words.ts";
+import { type ActionFlag, environmentVariable, type FlagSpec, type FlagTable, type SwitchFlag } from "./flags.ts";
 import { SERVE_FLAGS } from "./serve/serve_flags.ts";
 
 /** Fits the narrowest terminal in common use. */

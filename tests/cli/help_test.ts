@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { environmentVariable, type FlagSpec, isNegatable } from "../../src/cli/flags.ts";
+import { isNegatable } from "../../src/cli/flag_words.ts";
+import { environmentVariable, type FlagSpec } from "../../src/cli/flags.ts";
 import { flagsMarkdown, helpText, withFlagsTable } from "../../src/cli/help.ts";
 import { SERVE_FLAGS } from "../../src/cli/serve/serve_flags.ts";
 

@@ -1,6 +1,7 @@
 /** Completions as scripts of bash, zsh and fish. Only text: nothing of this program runs when a key is pressed. */
 
-import { type FlagTable, isNegatable } from "../flags.ts";
+import { isNegatable } from "../flag_words.ts";
+import type { FlagTable } from "../flags.ts";
 
 export interface ScriptCommand {
   readonly name: string;

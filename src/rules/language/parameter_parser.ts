@@ -1,4 +1,9 @@
-/** Parameters of functions and arguments of calls, with the rules about their order. */
+/**
+ * Parameters of functions and arguments of calls, with the rules about their order.
+ *
+ * Calls and lambdas are expressions, and hold some: this file and `expression_parser.ts` import each other, as the grammar
+ * does. Neither uses the other while it is loaded.
+ */
 
 import { parseTest } from "./expression_parser.ts";
 import { Failure } from "./failure.ts";
