@@ -72,10 +72,13 @@ export interface MethodRow<
   readonly errors: Errors;
 }
 
-export interface NotificationRow<Name extends string = string, Params extends Typed<unknown> = Typed<unknown>>
-  extends Described {
+export interface NotificationRow<
+  Name extends string = string,
+  Params extends Typed<unknown> = Typed<unknown>,
+  From extends "client" | "server" = "client" | "server",
+> extends Described {
   readonly name: Name;
-  readonly from: "client" | "server";
+  readonly from: From;
   readonly params: Lazy<Params>;
 }
 

@@ -4,7 +4,8 @@ import type { InputOf, OutputOf } from "./method_row.ts";
 import type { METHODS, NOTIFICATIONS } from "./methods.ts";
 
 type Row = typeof METHODS[keyof typeof METHODS];
-type NotificationRow = typeof NOTIFICATIONS[keyof typeof NOTIFICATIONS];
+/** One that the server sends. */
+type NotificationRow = Extract<typeof NOTIFICATIONS[keyof typeof NOTIFICATIONS], { readonly from: "server" }>;
 
 /** Parameters and results by method name. */
 export type MethodTypes = {
@@ -13,7 +14,7 @@ export type MethodTypes = {
 
 /** Notifications of the server by name. */
 export type NotificationTypes = {
-  [R in NotificationRow as Exclude<R["name"], "initialized">]: OutputOf<R["params"]>;
+  [R in NotificationRow as R["name"]]: OutputOf<R["params"]>;
 };
 
 export type MethodName = keyof MethodTypes;

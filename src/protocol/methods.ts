@@ -656,19 +656,20 @@ export const METHODS = {
 } as const;
 
 function notification<const Name extends string, Params extends Typed<unknown>>(
-  written: Omit<NotificationRow<Name, Params>, "from" | "capability"> & { capability?: string; from?: "client" },
-): NotificationRow<Name, Params> {
+  written: Omit<NotificationRow<Name, Params>, "from" | "capability"> & { capability?: string },
+): NotificationRow<Name, Params, "server"> {
   return { from: "server", capability: null, ...written };
 }
 
 export const NOTIFICATIONS = {
-  initialized: notification({
+  initialized: {
     name: "initialized",
     from: "client",
     description: "Completes the handshake: from here on requests are taken and notifications sent.",
     since: "0.1.0",
+    capability: null,
     params: async () => (await results()).InitializedNotification,
-  }),
+  },
   processOutput: notification({
     name: "process/output",
     description: "A process has written something.",
