@@ -18,9 +18,6 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
-/** The longest delay that timers of all runtimes take: 2^31 - 1 ms, some 24 days. */
-export const MAX_TIMER_MS: number = 2 ** 31 - 1;
-
 /**
  * Whole milliseconds of a duration, at least 1.
  *

@@ -22,7 +22,7 @@ import { TUNNELS } from "./checks/tunnels.ts";
 import type { PeerOptions } from "./peer.ts";
 import { Scene } from "./scene.ts";
 
-export const CHECKS: readonly Check[] = [
+const CHECKS: readonly Check[] = [
   ...DOOR,
   ...HANDSHAKE,
   ...ENVELOPE,

@@ -3,7 +3,7 @@
 import { messageOf } from "../errors.ts";
 
 /** Where the runtime creates them. */
-export function temporaryDirectory(): string {
+function temporaryDirectory(): string {
   return Deno.env.get("TMPDIR") || "/tmp";
 }
 

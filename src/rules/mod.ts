@@ -19,6 +19,6 @@ export { decide, type DecideContext, type Verdict } from "./policy/decide.ts";
 export type { ProgramPlace } from "./policy/host_programs.ts";
 export type { Decision, HostExecutable, NetworkRule, PrefixRule, RuleOrigin } from "./policy/rule.ts";
 export { type RuleMatch, RuleSet } from "./policy/rule_set.ts";
-export { joinWords, quoteWord } from "./policy/shell_words.ts";
+export { joinWords } from "./policy/shell_words.ts";
 export { findRuleFiles, readRuleFiles, RuleReadError } from "./rule_files.ts";
 export { type KeeperOptions, RulesKeeper } from "./rules_keeper.ts";

@@ -28,7 +28,7 @@ export function attachmentsOf(context: CallContext<SessionState>): Attachments {
   return context.owned(ATTACHMENTS, () => new Attachments(context.outlet));
 }
 
-export class Attachments implements Owned {
+class Attachments implements Owned {
   readonly #outlet: Outlet;
   /** By uid. Those that had their turn go to the end. */
   readonly #attached = new Map<string, Attachment>();

@@ -73,7 +73,7 @@ function programOf(code: string, names: readonly string[]): string {
   return `import { ${names.join(", ")} } from "exec-server/client";
 declare const box: Devbox;
 declare const handle: ProcessHandle;
-export async function example(): Promise<void> {
+async function example(): Promise<void> {
 ${code}
 }
 `;

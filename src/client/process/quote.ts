@@ -58,7 +58,7 @@ export function shellText(strings: TemplateStringsArray, values: readonly Templa
 }
 
 /** A word for a shell, quoted where it needs to be. */
-export function quoted(word: string): string {
+function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 

@@ -118,7 +118,7 @@ function parseInstallMetadata(json: string): string | null {
 }
 
 /** By the rules of semantic versions if both follow them, else as text. */
-export function compareVersions(a: string, b: string): number {
+function compareVersions(a: string, b: string): number {
   const [left, right] = [parseVersion(a), parseVersion(b)];
   if (left === null || right === null) return a < b ? -1 : a > b ? 1 : 0;
   for (let at = 0; at < 3; at++) {

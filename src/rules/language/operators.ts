@@ -168,7 +168,7 @@ function repeated(value: Value, times: bigint, budget: Budget): Value | undefine
   return value instanceof List ? new List(items) : new Tuple(items);
 }
 
-export function contains(container: Value, item: Value, budget: Budget): boolean {
+function contains(container: Value, item: Value, budget: Budget): boolean {
   if (typeof container === "string") {
     if (typeof item !== "string") {
       const actual = `${typeName(item)} (repr: ${quotedValue(item)})`;

@@ -54,7 +54,7 @@ interface PlaceOptions {
 }
 
 /** A URL as a place. */
-export function placeOf(text: string, { executor, install, writtenAs }: PlaceOptions): Place {
+function placeOf(text: string, { executor, install, writtenAs }: PlaceOptions): Place {
   const refused = (reason: string) => usageError(`${writtenAs} is not accepted: ${reason}`);
   const unix = /^unix:(?:\/\/(?=\/))?(.*)$/s.exec(text);
   // A URL may hold a token, so that no error shows it.
