@@ -86,7 +86,7 @@ Deno.test("a websocket of our own to nobody, to something else, and given up", a
     await connection.read(new Uint8Array(4096));
   })();
   await assert.rejects(connect(transport), (error: Error) => {
-    return error instanceof ConnectionRefusedError && /no HTTP/.test(error.message) && !/hidden/.test(error.message);
+    return error instanceof ConnectionRefusedError && /not HTTP/.test(error.message) && !/hidden/.test(error.message);
   });
   await answered;
 
