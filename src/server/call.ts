@@ -178,6 +178,11 @@ export class Call<Resources> implements CallContext<Resources> {
     if (this.method === "fs/close" && handle !== undefined) this.#surroundings?.handlePaths.delete(handle);
   }
 
+  /** Its connection ended before it was done: nobody is left to answer, and no fault is behind it. */
+  abandoned(): void {
+    if (this.#isFollowed) this.log.debug("request abandoned", { method: this.method, tookMs: this.#tookMs });
+  }
+
   get #tookMs(): number {
     return Math.round((performance.now() - this.#arrivedAtMs) * 1000) / 1000;
   }

@@ -397,6 +397,8 @@ export class Connection<Resources extends SessionResources> implements SessionHo
   }
 
   #fail(call: Call<Resources>, error: unknown): void {
+    // What the end of the connection interrupts, and whatever says so in between, is no fault.
+    if (this.#abandon.signal.aborted && isInterruption(error)) return call.abandoned();
     call.failed(error);
     this.#answer(call, encodeError(call.id, toWireError(error)));
   }
@@ -436,4 +438,9 @@ export class Connection<Resources extends SessionResources> implements SessionHo
     await Promise.race([limit, this.#scheduler.whenIdle().then(() => this.#outbound.drained())]);
     cancel();
   }
+}
+
+/** An abort has this name, whoever made it: our signal, or an operation that was stopped by it. */
+function isInterruption(error: unknown): boolean {
+  return error instanceof Error && error.name === "AbortError";
 }

@@ -239,6 +239,37 @@ Deno.test("Connection answers past a long poll, and abandons the poll when the p
   await bench.ended;
 });
 
+Deno.test("Connection takes what its end interrupts for no fault, and a fault for one even then", async () => {
+  const begun = Promise.withResolvers<void>();
+  const untilEnd = (signal: AbortSignal) =>
+    new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+  const bench = await new Bench({
+    interrupted: {
+      run: async (_params, { signal }) => {
+        await untilEnd(signal);
+        signal.throwIfAborted();
+      },
+    },
+    broken: {
+      run: async (_params, { signal }) => {
+        begun.resolve();
+        await untilEnd(signal);
+        throw new TypeError("a fault of ours");
+      },
+    },
+  }).ready();
+  await bench.send({ id: 1, method: "interrupted" }, { id: 2, method: "broken" });
+  await begun.promise;
+  bench.client.close();
+  await bench.ended;
+  await settled();
+  const errors = bench.logLines.map((line) => JSON.parse(line)).filter(({ level }) =>
+    level !== "debug" && level !== "info"
+  );
+  assert.deepEqual(errors.map(({ message, method }) => [message, method]), [["request failed unexpectedly", "broken"]]);
+  assert.ok(bench.logLines.some((line) => line.includes("request abandoned")));
+});
+
 Deno.test("Connection refuses one long poll too many and goes on", async () => {
   const bench = await new Bench({
     poll: { lane: "waiting", run: () => new Promise(() => {}) },
