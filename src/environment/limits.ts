@@ -28,6 +28,8 @@ export const MAX_CAPABILITY_BUNDLE_BYTES = 16 * MIB;
  * left out of its root with a warning.
  */
 export const MAX_CAPABILITY_ANSWER_BYTES = 32 * MIB;
+/** All paths and warnings of one answer, in characters. Ours: there can be 20000 long paths below each root. */
+export const MAX_CAPABILITY_NAMES_BYTES = 16 * MIB;
 
 // ---------------------------------------------------------------- capabilities/discoverV2
 

@@ -10,16 +10,17 @@ import { parsePath, toFileUri } from "../../path_uri.ts";
 import type {
   CapabilitiesDiscoverResult,
   CapabilityFileField,
-  CapabilityRootField,
   PluginField,
   SkillField,
+  SkillFilesField,
 } from "../../protocol/capability_discovery.ts";
-import { ByteBudget } from "./capability_files.ts";
+import { PartOfRoom, type Room, type Surroundings, withRoom } from "./answer_room.ts";
+import { AnswerBounds } from "./capability_files.ts";
 import { discoverRoot, mapConcurrently } from "./capability_roots.ts";
 import {
   MAX_CAPABILITIES,
-  MAX_CAPABILITY_ANSWER_BYTES,
   MAX_CAPABILITY_LOCATIONS,
+  MAX_CONCURRENT_ROOTS,
   MAX_INVENTORY_BYTES,
   MAX_INVENTORY_WARNINGS,
   MAX_QUALIFIED_SKILL_NAME_LENGTH,
@@ -54,21 +55,37 @@ interface Finding {
   readonly plugin: PluginField | null;
   readonly skills: readonly SkillField[];
   readonly isIncomplete: boolean;
+  /** Nothing of the files is held any more, but for what the inventory has taken and counted itself. */
+  release(): void;
 }
 
-const NOTHING: Finding = { plugin: null, skills: [], isIncomplete: false };
+/** What locations are looked at with. */
+interface Eye {
+  readonly files: FileSystem;
+  readonly room: Room;
+  readonly signal: AbortSignal | undefined;
+}
 
 export async function discoverCapabilities(
   host: CapabilityHost,
-  signal?: AbortSignal,
+  { signal, reserve }: Surroundings = {},
 ): Promise<CapabilitiesDiscoverResult> {
   const { locations, isIncomplete } = await findLocations(host, signal);
-  const inventory = new Inventory();
-  if (isIncomplete) inventory.warn(LOCATIONS_INCOMPLETE);
-  // The files are only read to be described, so each location has its own budget.
-  const findings = await mapConcurrently(locations, (location) => look(host.files, location, signal));
-  for (const [at, finding] of findings.entries()) inventory.add(locations[at]!, finding);
-  return inventory.finish();
+  return await withRoom(reserve, async (room) => {
+    const inventory = new Inventory(room);
+    if (isIncomplete) inventory.warn(LOCATIONS_INCOMPLETE);
+    const eye: Eye = { files: host.files, room, signal };
+    // What the inventory does not take is dropped before more of it is read.
+    for (let at = 0; at < locations.length; at += MAX_CONCURRENT_ROOTS) {
+      const together = locations.slice(at, at + MAX_CONCURRENT_ROOTS);
+      const findings = await mapConcurrently(together, (location) => look(eye, location));
+      for (const [at, finding] of findings.entries()) {
+        inventory.add(together[at]!, finding);
+        finding.release();
+      }
+    }
+    return inventory.finish();
+  });
 }
 
 async function findLocations(
@@ -95,42 +112,62 @@ async function findLocations(
   return { locations: locations.slice(0, MAX_CAPABILITY_LOCATIONS), isIncomplete: isIncomplete || isCut };
 }
 
-async function look(files: FileSystem, { root, plugin }: Location, signal?: AbortSignal): Promise<Finding> {
+async function look({ files, room, signal }: Eye, { root, plugin }: Location): Promise<Finding> {
   const path = { uri: root, native: parsePath(root).native };
-  const budget = new ByteBudget(MAX_CAPABILITY_ANSWER_BYTES);
-  const found = await discoverRoot({ id: "", path, files: () => files, budget, ...(signal && { signal }) });
-  const { skills, areComplete } = await describeSkills(found);
+  const skills: SkillField[] = [];
+  let areComplete = true;
+  let namespaces: Map<string, string> | null = null;
+  const taken = new PartOfRoom(room);
+  // Each location has its own bounds: a skill is only read to be described, and dropped before the next one is read.
+  const found = await discoverRoot({
+    id: "",
+    path,
+    files: () => files,
+    bounds: new AnswerBounds(taken),
+    ...(signal && { signal }),
+    takeSkill: async (skill, manifests) => {
+      const described = await describeSkill(skill, namespaces ??= namespacesOf(manifests));
+      if (described === null) areComplete = false;
+      else skills.push(keepAlone(described, taken));
+    },
+  });
   const isIncomplete = !areComplete || found.warnings.length > 0 || found.error !== null;
-  if (plugin === null) return { plugin: null, skills, isIncomplete };
+  const release = () => taken.giveAll();
+  if (plugin === null) return { plugin: null, skills, isIncomplete, release };
 
   const names = found.plugin === null ? null : pluginNames(found.plugin.manifest);
-  if (found.plugin === null || names === null) return { ...NOTHING, isIncomplete: true };
+  if (found.plugin === null || names === null) return { plugin: null, skills: [], isIncomplete: true, release };
   const { id, remotePluginId, version } = plugin;
   const { displayName } = names;
   return {
     plugin: { id, displayName, remotePluginId, version, root, files: found.plugin, skills },
     skills: [],
     isIncomplete,
+    release,
   };
 }
 
-async function describeSkills(
-  { skills, namespaceManifests }: CapabilityRootField,
-): Promise<{ skills: SkillField[]; areComplete: boolean }> {
-  const namespaces = namespacesOf(namespaceManifests);
-  const described: SkillField[] = [];
-  for (const { instructions, metadata } of skills) {
-    const { path } = instructions;
-    const defaultName = onOneLine(lastUriName(parentUri(path)!)) || "skill";
-    const frontmatter = await parseSkillFrontmatter(instructions.contents, defaultName);
-    if (frontmatter === null) continue;
-    const namespace = enclosingNamespace(path, namespaces);
-    const name = namespace === null ? frontmatter.name : `${namespace}:${frontmatter.name}`;
-    if ([...name].length > MAX_QUALIFIED_SKILL_NAME_LENGTH) continue;
-    const details = await parseSkillMetadata(metadata?.contents ?? "");
-    described.push({ ...frontmatter, name, path, ...details });
-  }
-  return { skills: described, areComplete: described.length === skills.length };
+/** A copy: texts cut out of a file would keep all of it. */
+function keepAlone(skill: SkillField, room: Room): SkillField {
+  const json = JSON.stringify(skill);
+  room.take(json.length);
+  return JSON.parse(json);
+}
+
+/** Null for what does not describe itself. */
+async function describeSkill(
+  { instructions, metadata }: SkillFilesField,
+  namespaces: ReadonlyMap<string, string>,
+): Promise<SkillField | null> {
+  const { path } = instructions;
+  const defaultName = onOneLine(lastUriName(parentUri(path)!)) || "skill";
+  const frontmatter = await parseSkillFrontmatter(instructions.contents, defaultName);
+  if (frontmatter === null) return null;
+  const namespace = enclosingNamespace(path, namespaces);
+  const name = namespace === null ? frontmatter.name : `${namespace}:${frontmatter.name}`;
+  if ([...name].length > MAX_QUALIFIED_SKILL_NAME_LENGTH) return null;
+  const details = await parseSkillMetadata(metadata?.contents ?? "");
+  return { ...frontmatter, name, path, ...details };
 }
 
 /** Names of plugins by the URI of their roots. */
@@ -156,9 +193,14 @@ function enclosingNamespace(path: string, namespaces: ReadonlyMap<string, string
 /** The answer, kept within its bounds. */
 class Inventory {
   readonly #result: CapabilitiesDiscoverResult = { plugins: [], skills: [], warnings: [] };
+  readonly #room: Room;
   #count = 0;
   #bytes = 0;
   #isCut = false;
+
+  constructor(room: Room) {
+    this.#room = room;
+  }
 
   warn(text: string): void {
     if (this.#result.warnings.length < MAX_INVENTORY_WARNINGS) this.#result.warnings.push(text);
@@ -194,6 +236,8 @@ class Inventory {
       this.#isCut = true;
       return false;
     }
+    // It is held, and then the answer that is made of it.
+    this.#room.take(2 * bytes);
     this.#count += count;
     this.#bytes += bytes;
     return true;

@@ -14,14 +14,11 @@ import type {
   CapabilityRootField,
   CapabilityRootParam,
   CapabilityRootsDiscoverResult,
+  SkillFilesField,
 } from "../../protocol/capability_discovery.ts";
-import { ByteBudget, CapabilityFiles } from "./capability_files.ts";
-import {
-  CAPABILITY_WALK_LIMITS,
-  MAX_CAPABILITY_ANSWER_BYTES,
-  MAX_CAPABILITY_ROOTS,
-  MAX_CONCURRENT_ROOTS,
-} from "../limits.ts";
+import { type Surroundings, withRoom } from "./answer_room.ts";
+import { AnswerBounds, CapabilityFiles } from "./capability_files.ts";
+import { CAPABILITY_WALK_LIMITS, MAX_CAPABILITY_ROOTS, MAX_CONCURRENT_ROOTS } from "../limits.ts";
 import { childUri, declaredFiles, MANIFEST_PATHS, parentUri, pluginOfManifest } from "./plugin_manifest.ts";
 
 /** The filesystem that a sandbox object leaves visible. Throws a domain error when the sandbox cannot be made. */
@@ -30,17 +27,19 @@ export type FilesFor = (sandbox: unknown) => FileSystem;
 export async function discoverCapabilityRoots(
   roots: readonly CapabilityRootParam[],
   filesFor: FilesFor,
-  signal?: AbortSignal,
+  { signal, reserve }: Surroundings = {},
 ): Promise<CapabilityRootsDiscoverResult> {
   if (roots.length > MAX_CAPABILITY_ROOTS) {
     throw invalidRequest(`capability root discovery accepts at most ${MAX_CAPABILITY_ROOTS} roots`);
   }
-  const budget = new ByteBudget(MAX_CAPABILITY_ANSWER_BYTES);
-  return {
-    roots: await mapConcurrently(roots, ({ id, path, sandbox }) => {
-      return discoverRoot({ id, path, files: () => filesFor(sandbox), budget, ...(signal && { signal }) });
-    }),
-  };
+  return await withRoom(reserve, async (room) => {
+    const bounds = new AnswerBounds(room);
+    return {
+      roots: await mapConcurrently(roots, ({ id, path, sandbox }) => {
+        return discoverRoot({ id, path, files: () => filesFor(sandbox), bounds, ...(signal && { signal }) });
+      }),
+    };
+  });
 }
 
 export interface RootDiscovery {
@@ -48,12 +47,16 @@ export interface RootDiscovery {
   readonly path: CapabilityPath;
   /** Called once, so that a sandbox that cannot be made is this root's failure. */
   readonly files: () => FileSystem;
-  readonly budget: ByteBudget;
+  readonly bounds: AnswerBounds;
   readonly signal?: AbortSignal;
+  /** Takes each skill as it is read: then none is kept. */
+  readonly takeSkill?: (skill: SkillFilesField, namespaces: readonly CapabilityFileField[]) => Promise<void>;
 }
 
 /** Rejects only for faults of the request as a whole. */
-export async function discoverRoot({ id, path, files, budget, signal }: RootDiscovery): Promise<CapabilityRootField> {
+export async function discoverRoot(
+  { id, path, files, bounds, signal, takeSkill }: RootDiscovery,
+): Promise<CapabilityRootField> {
   const field: CapabilityRootField = {
     id,
     path: path.uri,
@@ -64,8 +67,8 @@ export async function discoverRoot({ id, path, files, budget, signal }: RootDisc
     error: null,
   };
   try {
-    const scan = new RootScan(path, files(), budget, signal);
-    await scan.run(field);
+    const scan = new RootScan(path, files(), bounds, signal);
+    await scan.run(field, takeSkill);
   } catch (error) {
     if (error instanceof RootError) field.error = error.message;
     else if (error instanceof DomainError && error.kind !== "invalidParams") {
@@ -84,15 +87,15 @@ class RootScan {
   readonly #files: CapabilityFiles;
   readonly #signal: AbortSignal | undefined;
 
-  constructor(root: CapabilityPath, fileSystem: FileSystem, budget: ByteBudget, signal: AbortSignal | undefined) {
+  constructor(root: CapabilityPath, fileSystem: FileSystem, bounds: AnswerBounds, signal: AbortSignal | undefined) {
     this.#root = root;
     this.#fileSystem = fileSystem;
-    this.#files = new CapabilityFiles(fileSystem, budget, signal);
+    this.#files = new CapabilityFiles(fileSystem, bounds, signal);
     this.#signal = signal;
   }
 
   /** Manifests come first, so that a root with too many skills is still recognised. */
-  async run(field: CapabilityRootField): Promise<void> {
+  async run(field: CapabilityRootField, takeSkill?: RootDiscovery["takeSkill"]): Promise<void> {
     field.warnings = this.#files.warnings;
     await this.#checkRoot();
     const { skills, manifests } = await this.#walk();
@@ -105,7 +108,11 @@ class RootScan {
       const instructions = await this.#files.read(skill);
       if (instructions === null) continue;
       const metadata = await this.#files.read(childUri(parentUri(skill)!, "agents/openai.yaml"));
-      field.skills.push({ instructions, metadata });
+      if (takeSkill === undefined) field.skills.push({ instructions, metadata });
+      else {
+        await takeSkill({ instructions, metadata }, field.namespaceManifests);
+        this.#files.release([instructions, metadata]);
+      }
     }
   }
 
@@ -126,9 +133,10 @@ class RootScan {
       if (!(error instanceof DomainError)) throw error;
       throw new RootError(`failed to scan capability root ${uri}: ${error.message}`);
     });
-    const { warnings } = this.#files;
-    for (const { path, message } of walk.errors) warnings.push(`failed to scan capability path ${path}: ${message}`);
-    if (walk.truncated) warnings.push(`capability scan reached its traversal limit (root: ${uri})`);
+    for (const { path, message } of walk.errors) {
+      this.#files.warn(`failed to scan capability path ${path}: ${message}`);
+    }
+    if (walk.truncated) this.#files.warn(`capability scan reached its traversal limit (root: ${uri})`);
     const files = walk.entries.filter(({ kind }) => kind === "file").map(({ path }) => path).sort(byCodeUnit);
     return {
       skills: files.filter((path) => path.endsWith("/SKILL.md")),
@@ -167,7 +175,7 @@ class RootScan {
 
   async #readPlugin(manifest: CapabilityFileField): Promise<NonNullable<CapabilityRootField["plugin"]>> {
     const { mcpConfig, appsConfig, warnings } = declaredFiles(this.#root.uri, manifest);
-    this.#files.warnings.push(...warnings);
+    for (const warning of warnings) this.#files.warn(warning);
     return {
       manifest,
       mcpConfig: mcpConfig === null ? null : await this.#files.read(mcpConfig),
@@ -180,7 +188,7 @@ function byCodeUnit(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Results in the order of the inputs, a few at a time. */
+/** Results in the order of the inputs, a few at a time. Rejects when nothing is under way any more. */
 export async function mapConcurrently<Input, Output>(
   inputs: readonly Input[],
   work: (input: Input) => Promise<Output>,
@@ -188,8 +196,16 @@ export async function mapConcurrently<Input, Output>(
   const outputs: Output[] = new Array(inputs.length);
   let next = 0;
   const worker = async (): Promise<void> => {
-    for (let at = next++; at < inputs.length; at = next++) outputs[at] = await work(inputs[at]!);
+    try {
+      for (let at = next++; at < inputs.length; at = next++) outputs[at] = await work(inputs[at]!);
+    } catch (error) {
+      next = inputs.length;
+      throw error;
+    }
   };
-  await Promise.all(Array.from({ length: Math.min(MAX_CONCURRENT_ROOTS, inputs.length) }, worker));
+  const workers = await Promise.allSettled(
+    Array.from({ length: Math.min(MAX_CONCURRENT_ROOTS, inputs.length) }, worker),
+  );
+  for (const outcome of workers) if (outcome.status === "rejected") throw outcome.reason;
   return outputs;
 }

@@ -9,6 +9,7 @@ import {
   SYSTEM_CONFIG_DIRECTORY,
 } from "../../environment/discovery/config_layers.ts";
 import { homeOf, type HostFacts } from "../../environment/info.ts";
+import type { Surroundings } from "../../environment/discovery/answer_room.ts";
 import type { FileSystem } from "../../fs/file_system.ts";
 import type { CapabilitiesDiscoverParams, CapabilityRootsDiscoverParams } from "../../protocol/capability_discovery.ts";
 import type { EnvironmentConfigReadParams } from "../../protocol/environment_config.ts";
@@ -24,15 +25,20 @@ export function createDiscoveryMethods(host: HostFacts, filesFor: (sandbox: unkn
     return { userHome, codexHome, systemDirectory: SYSTEM_CONFIG_DIRECTORY };
   };
 
+  const surroundings = (context: Context): Surroundings => ({
+    signal: context.signal,
+    reserve: (answerBytes) => context.promise(answerBytes, context.signal),
+  });
+
   return {
     readConfig: (params: EnvironmentConfigReadParams, context: Context) => {
       return readEnvironmentConfig(params, { ...place(), files: filesFor(null, context), hostname: host.hostname });
     },
     discoverRoots: ({ roots }: CapabilityRootsDiscoverParams, context: Context) => {
-      return discoverCapabilityRoots(roots, (sandbox) => filesFor(sandbox, context), context.signal);
+      return discoverCapabilityRoots(roots, (sandbox) => filesFor(sandbox, context), surroundings(context));
     },
     discoverCapabilities: ({ sandbox }: CapabilitiesDiscoverParams, context: Context) => {
-      return discoverCapabilities({ ...place(), files: filesFor(sandbox, context) }, context.signal);
+      return discoverCapabilities({ ...place(), files: filesFor(sandbox, context) }, surroundings(context));
     },
   };
 }

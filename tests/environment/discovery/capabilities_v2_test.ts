@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { Surroundings } from "../../../src/environment/discovery/answer_room.ts";
 import { discoverCapabilities } from "../../../src/environment/discovery/capabilities_v2.ts";
 import { invalidParams, invalidRequest } from "../../../src/errors.ts";
 import { createDirectFileSystem } from "../../../src/fs/direct.ts";
@@ -8,13 +9,17 @@ import { FileTree } from "../../support/file_tree.ts";
 const METADATA_INCOMPLETE = "some capability metadata could not be loaded; discovery may be incomplete";
 const LOCATIONS_INCOMPLETE = "some capability locations could not be resolved; discovery may be incomplete";
 
-async function discover(tree: FileTree, files: FileSystem = createDirectFileSystem()) {
+async function discover(
+  tree: FileTree,
+  files: FileSystem = createDirectFileSystem(),
+  surroundings: Surroundings = {},
+) {
   return await discoverCapabilities({
     files,
     codexHome: tree.path("codex"),
     userHome: tree.path("home"),
     systemDirectory: tree.path("etc"),
-  });
+  }, surroundings);
 }
 
 function skill(name: string): string {
@@ -190,4 +195,15 @@ Deno.test("discoverCapabilities() answers at most so much, and says that there i
   assert.equal(found.warnings[0], "capability discovery size limit reached");
   assert(found.skills.length > 60 && found.skills.length < 80);
   assert(JSON.stringify(found).length < 4.1 * 1024 * 1024);
+});
+
+Deno.test("discoverCapabilities() holds one skill's text at a time, and reserves it", async () => {
+  const text = `${skill("s")}${"x".repeat(1_000_000)}`;
+  await using tree = await FileTree.make(
+    Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`codex/skills/s${i}/SKILL.md`, text])),
+  );
+  let most = 0;
+  const { skills } = await discover(tree, undefined, { reserve: (bytes) => void (most = Math.max(most, bytes)) });
+  assert.equal(skills.length, 12);
+  assert.equal(most, 2 * 1024 * 1024);
 });

@@ -1,9 +1,16 @@
+/**
+ * What is found below given directories, and what is left out.
+ *
+ * More than 300 lines: most lines are trees of files and what comes of them.
+ */
+
 import assert from "node:assert/strict";
 import { discoverCapabilityRoots, type FilesFor } from "../../../src/environment/discovery/capability_roots.ts";
 import { MAX_CAPABILITY_BUNDLE_BYTES, MAX_CAPABILITY_FILE_BYTES } from "../../../src/environment/limits.ts";
 import { DomainError, invalidParams, invalidRequest } from "../../../src/errors.ts";
 import { createDirectFileSystem } from "../../../src/fs/direct.ts";
 import { CapabilityRootsDiscoverParams } from "../../../src/protocol/capability_discovery.ts";
+import type { FileSystem } from "../../../src/fs/file_system.ts";
 import { FileTree } from "../../support/file_tree.ts";
 
 const direct = createDirectFileSystem();
@@ -141,6 +148,41 @@ Deno.test("discoverCapabilityRoots() bounds the bytes of one root, and of all", 
   assert(three.some(({ warnings }) => warnings.includes("capability answer exceeds the 33554432-byte limit")));
 });
 
+Deno.test("discoverCapabilityRoots() reserves what it answers before it is read, and begins anew when it has waited", async () => {
+  await using tree = await FileTree.make();
+  const bytes = MAX_CAPABILITY_FILE_BYTES;
+  for (let at = 0; at < 8; at++) await tree.write(`r/${at}/SKILL.md`, "x".repeat(bytes));
+  let reserved = 0;
+  let held = 0;
+  const counting = new Proxy(direct, {
+    get: (files, name: keyof FileSystem) => {
+      if (name !== "readFile") return Reflect.get(files, name).bind(files);
+      return (...args: Parameters<FileSystem["readFile"]>) => {
+        held += bytes;
+        assert.ok(2 * held <= reserved, `${held} bytes are held, and ${reserved} reserved`);
+        return files.readFile(...args);
+      };
+    },
+  });
+  const waits: number[] = [];
+  const { roots } = await discoverCapabilityRoots(
+    CapabilityRootsDiscoverParams.parse({ roots: [{ id: "r", path: tree.uri("r") }] }).roots,
+    () => counting,
+    {
+      reserve: (wanted) => {
+        const mustWait = wanted > Math.max(reserved, 4 * bytes);
+        reserved = Math.max(reserved, wanted);
+        if (!mustWait) return;
+        waits.push(wanted / bytes);
+        held = 0;
+        return Promise.resolve();
+      },
+    },
+  );
+  assert.equal(roots[0]!.skills.length, 8);
+  assert.deepEqual(waits, [8, 16, 32]);
+});
+
 Deno.test("discoverCapabilityRoots() says when a root is too large to be looked at whole", async () => {
   await using tree = await FileTree.make();
   for (let at = 0; at < 2001; at++) await tree.directory(`r/${at}`);
@@ -259,5 +301,8 @@ Deno.test("discoverCapabilityRoots() says which files the sandbox keeps from it,
 Deno.test("discoverCapabilityRoots() stops when nobody waits any more", async () => {
   await using tree = await FileTree.make({ "a/SKILL.md": skill("a") });
   const { roots } = CapabilityRootsDiscoverParams.parse({ roots: [{ id: "a", path: tree.uri("a") }] });
-  await assert.rejects(discoverCapabilityRoots(roots, () => direct, AbortSignal.abort(new Error("gone"))), /gone/);
+  await assert.rejects(
+    discoverCapabilityRoots(roots, () => direct, { signal: AbortSignal.abort(new Error("gone")) }),
+    /gone/,
+  );
 });
