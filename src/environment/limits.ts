@@ -57,13 +57,16 @@ export const MAX_TOOL_TEXT_LENGTH = 1_024;
 export const MAX_YAML_LENGTH = 64 * KIB;
 /**
  * The tokens of such a document: texts, blanks, brackets, colons, line ends. Ours: nothing else runs while one is
- * parsed, and this many take 0.1 s at most. A line `key: value` has six.
+ * parsed, and this many take some 10 ms. A line `key: value` has six.
  */
-export const MAX_YAML_LEXEMES = 8_192;
+export const MAX_YAML_LEXEMES = 4_096;
 /** Nested brackets and braces: each level costs the library more than the one before. Real ones have two. */
 export const MAX_YAML_DEPTH = 64;
-/** Aliases followed in one document: real ones have none, and a few lines of them can stand for gigabytes. */
-export const MAX_YAML_ALIASES = 64;
+/**
+ * Aliases followed in one document: real ones have none, and a few lines of them can stand for gigabytes. For each the
+ * library looks through the whole document.
+ */
+export const MAX_YAML_ALIASES = 16;
 
 // ---------------------------------------------------------------- shellSnapshot
 

@@ -1,4 +1,4 @@
-/** What the discovery of plugins and skills costs others: their time, and the server's memory. */
+/** What the discovery of plugins and skills, and of configuration, costs others: their time, and the server's memory. */
 
 import assert from "node:assert/strict";
 import { concatBytes } from "../../src/bytes.ts";
@@ -14,6 +14,9 @@ const MAX_GROWTH_MB = 3 * 128;
 const MAX_ANSWER_WAIT_MS = 3 * 200;
 
 const UNREAD_MS = 5_000;
+
+const numbered = (count: number, line: (index: number) => string): string =>
+  Array.from({ length: count }, (_, i) => line(i)).join("\n");
 
 function frames(count: number, method: string, params: unknown): Uint8Array {
   return concatBytes(Array.from({ length: count }, (_, id) => {
@@ -54,5 +57,29 @@ for (const [requests, count] of [[300, 1], [100, 128]] as const) {
       await new Promise((resolve) => setTimeout(resolve, UNREAD_MS));
     });
     check(what, toll);
+  });
+}
+
+// ---------------------------------------------------------------- capabilities/discoverV2
+
+const HEADERS: [what: string, count: number, header: string][] = [
+  ["900 anchors", 400, numbered(900, (i) => `k${i}: &a${i} x`)],
+  ["2500 plain keys", 200, `name: s\ndescription: d\n${numbered(2500, (i) => `k${i}: v`)}`],
+];
+
+for (const [what, count, header] of HEADERS) {
+  Deno.test(`${count} skills whose headers have ${what}`, async () => {
+    const text = `---\n${header}\n---\n`;
+    await using tree = await FileTree.make(
+      Object.fromEntries(Array.from({ length: count }, (_, i) => [`codex/skills/s${i}/SKILL.md`, text])),
+    );
+    await tree.write("codex/skills/good/SKILL.md", "---\nname: good\ndescription: does good\n---\n");
+    await using server = await serverIn(tree);
+    await using client = await server.connect();
+    const toll = await tollOf(server, async () => {
+      const { skills } = await client.call("capabilities/discoverV2", { cwd: "/" });
+      assert.ok(skills.some(({ name }) => name === "good"));
+    });
+    check(`${count} skills whose headers have ${what}`, toll);
   });
 }

@@ -15,6 +15,14 @@ export interface Surroundings {
   /** Aborted when nobody wants the answer any more. */
   readonly signal?: AbortSignal;
   readonly reserve?: Reserve;
+  readonly pace?: Pace;
+}
+
+/** Gives way to others, by time. */
+export interface Pace {
+  readonly isOver: boolean;
+  /** Resolves when everybody else had a turn. */
+  rest(): Promise<void>;
 }
 
 /** Lets work end that has to begin anew. No domain error: nothing may take it for a failure of its own. */

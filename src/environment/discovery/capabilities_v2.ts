@@ -14,7 +14,7 @@ import type {
   SkillField,
   SkillFilesField,
 } from "../../protocol/capability_discovery.ts";
-import { PartOfRoom, type Room, type Surroundings, withRoom } from "./answer_room.ts";
+import { type Pace, PartOfRoom, type Room, type Surroundings, withRoom } from "./answer_room.ts";
 import { AnswerBounds } from "./capability_files.ts";
 import { discoverRoot, mapConcurrently } from "./capability_roots.ts";
 import {
@@ -64,17 +64,18 @@ interface Eye {
   readonly files: FileSystem;
   readonly room: Room;
   readonly signal: AbortSignal | undefined;
+  readonly pace: Pace | undefined;
 }
 
 export async function discoverCapabilities(
   host: CapabilityHost,
-  { signal, reserve }: Surroundings = {},
+  { signal, reserve, pace }: Surroundings = {},
 ): Promise<CapabilitiesDiscoverResult> {
   const { locations, isIncomplete } = await findLocations(host, signal);
   return await withRoom(reserve, async (room) => {
     const inventory = new Inventory(room);
     if (isIncomplete) inventory.warn(LOCATIONS_INCOMPLETE);
-    const eye: Eye = { files: host.files, room, signal };
+    const eye: Eye = { files: host.files, room, signal, pace };
     // What the inventory does not take is dropped before more of it is read.
     for (let at = 0; at < locations.length; at += MAX_CONCURRENT_ROOTS) {
       const together = locations.slice(at, at + MAX_CONCURRENT_ROOTS);
@@ -112,7 +113,7 @@ async function findLocations(
   return { locations: locations.slice(0, MAX_CAPABILITY_LOCATIONS), isIncomplete: isIncomplete || isCut };
 }
 
-async function look({ files, room, signal }: Eye, { root, plugin }: Location): Promise<Finding> {
+async function look({ files, room, signal, pace }: Eye, { root, plugin }: Location): Promise<Finding> {
   const path = { uri: root, native: parsePath(root).native };
   const skills: SkillField[] = [];
   let areComplete = true;
@@ -126,6 +127,8 @@ async function look({ files, room, signal }: Eye, { root, plugin }: Location): P
     bounds: new AnswerBounds(taken),
     ...(signal && { signal }),
     takeSkill: async (skill, manifests) => {
+      // Before, so that of all that were read by now one is described per turn.
+      if (pace?.isOver) await pace.rest();
       const described = await describeSkill(skill, namespaces ??= namespacesOf(manifests));
       if (described === null) areComplete = false;
       else skills.push(keepAlone(described, taken));

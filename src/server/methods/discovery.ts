@@ -11,6 +11,7 @@ import {
 import { homeOf, type HostFacts } from "../../environment/info.ts";
 import type { Surroundings } from "../../environment/discovery/answer_room.ts";
 import type { FileSystem } from "../../fs/file_system.ts";
+import { sharedPacer } from "../../os/loop/pacer.ts";
 import type { CapabilitiesDiscoverParams, CapabilityRootsDiscoverParams } from "../../protocol/capability_discovery.ts";
 import type { EnvironmentConfigReadParams } from "../../protocol/environment_config.ts";
 import type { CallContext } from "../call_context.ts";
@@ -28,6 +29,7 @@ export function createDiscoveryMethods(host: HostFacts, filesFor: (sandbox: unkn
   const surroundings = (context: Context): Surroundings => ({
     signal: context.signal,
     reserve: (answerBytes) => context.promise(answerBytes, context.signal),
+    pace: sharedPacer().slice(context.signal),
   });
 
   return {

@@ -207,3 +207,23 @@ Deno.test("discoverCapabilities() holds one skill's text at a time, and reserves
   assert.equal(skills.length, 12);
   assert.equal(most, 2 * 1024 * 1024);
 });
+
+Deno.test("discoverCapabilities() gives way before every skill when its time is over", async () => {
+  await using tree = await FileTree.make(
+    Object.fromEntries(["a", "b", "c"].map((name) => [`codex/skills/${name}/SKILL.md`, skill(name)])),
+  );
+  const rests = async (isOver: boolean) => {
+    let count = 0;
+    const pace = {
+      isOver,
+      rest: () => {
+        count++;
+        return Promise.resolve();
+      },
+    };
+    assert.equal((await discover(tree, undefined, { pace })).skills.length, 3);
+    return count;
+  };
+  assert.equal(await rests(true), 3);
+  assert.equal(await rests(false), 0);
+});
