@@ -83,3 +83,28 @@ for (const [what, count, header] of HEADERS) {
     check(`${count} skills whose headers have ${what}`, toll);
   });
 }
+
+// ---------------------------------------------------------------- environmentConfig/read
+
+/** Each of a megabyte or less. */
+const CONFIGS: [what: string, text: string][] = [
+  ["100000 keys", numbered(100_000, (i) => `k${i}=1`)],
+  ["as many keys as are read", numbered(32_000, (i) => `k${i}=1`)],
+  ["as many tables as are read", numbered(32_000, (i) => `[${i.toString(36)}]`)],
+  ["a number of a million digits", `k=${"1".repeat(1_000_000)}`],
+  ["a key of 500000 parts", `k${".k".repeat(500_000)}=1`],
+];
+
+for (const [what, text] of CONFIGS) {
+  Deno.test(`200 environmentConfig/read of ${what}`, async () => {
+    await using tree = await FileTree.make({ "codex/config.toml": `model = "m"\n${text}` });
+    await using server = await serverIn(tree);
+    using socket = await connected(server);
+    const params = { cwd: "file:///tmp", configPaths: [["model"]], requirementsPaths: [] };
+    const toll = await tollOf(server, async () => {
+      await socket.write(frames(200, "environmentConfig/read", params));
+      for (let answers = 0; answers < 200; answers++) await socket.readMessage();
+    });
+    check(`200 environmentConfig/read of ${what}`, toll);
+  });
+}

@@ -4,7 +4,7 @@
  *
  * These are the system's, the user's, those of the project's directories from its root down if the user trusts them,
  * and what an administrator manages. Only the requested keys leave: documents are parsed, reduced and written again, so
- * comments and other keys stay here. Nothing is kept between two calls.
+ * comments and other keys stay here. All files are read again for every call.
  */
 
 import { DomainError, internalError } from "../../errors.ts";
@@ -16,11 +16,14 @@ import type {
   EnvironmentConfigReadResult,
   KeyPath,
 } from "../../protocol/environment_config.ts";
-import { MAX_CONFIG_FILE_BYTES } from "../limits.ts";
+import { MAX_CONFIG_BYTES, MAX_CONFIG_FILE_BYTES } from "../limits.ts";
 import { canonicalPath, isDirectory, readOptionalText } from "../local_files.ts";
+import { type Pace, type Room, type Surroundings, withRoom } from "./answer_room.ts";
+import { ByteBudget } from "./capability_files.ts";
+import { ConfigDocuments } from "./config_documents.ts";
 import { Project, trustSettings } from "./project_trust.ts";
-import { parseToml, stringifyToml, type TomlTable, withoutTomlPath } from "./toml_document.ts";
-import { projectToml } from "./toml_projection.ts";
+import { stringifyToml, type TomlTable, withoutTomlPaths } from "./toml_document.ts";
+import { projectToml, selectionOf } from "./toml_projection.ts";
 import { joinPath, parentPath } from "../../text_path.ts";
 
 export interface ConfigHost {
@@ -30,6 +33,8 @@ export interface ConfigHost {
   readonly hostname: string | null;
   /** Where the machine's own configuration lies. */
   readonly systemDirectory: string;
+  /** Keeps what was parsed for the next call. */
+  readonly documents?: ConfigDocuments;
 }
 
 export const SYSTEM_CONFIG_DIRECTORY = "/etc/codex";
@@ -73,25 +78,66 @@ interface Layer {
 export async function readEnvironmentConfig(
   params: EnvironmentConfigReadParams,
   host: ConfigHost,
+  { reserve, pace }: Surroundings = {},
 ): Promise<EnvironmentConfigReadResult> {
-  const { config, requirements } = await loadLayers(params, host).catch((error) => {
-    if (!(error instanceof DomainError)) throw error;
-    throw internalError(`failed to load executor-local config: ${error.message}`, error);
+  return await withRoom(reserve, async (room) => {
+    const reading = new ConfigReading(host, room, pace);
+    const { config, requirements } = await loadLayers(params, host, reading).catch((error) => {
+      if (!(error instanceof DomainError)) throw error;
+      throw internalError(`failed to load executor-local config: ${error.message}`, error);
+    });
+    return {
+      userHomeDir: host.userHome === null ? null : toFileUri(host.userHome),
+      codexHomeDir: toFileUri(host.codexHome),
+      hostname: host.hostname,
+      config: await stackField(config, params.configPaths, reading),
+      requirements: await stackField(requirements, params.requirementsPaths, reading),
+    };
   });
-  return {
-    userHomeDir: host.userHome === null ? null : toFileUri(host.userHome),
-    codexHomeDir: toFileUri(host.codexHome),
-    hostname: host.hostname,
-    config: await stackField(config, params.configPaths),
-    requirements: await stackField(requirements, params.requirementsPaths),
-  };
+}
+
+/** The files of one call: counted before they are held, and parsed and written in turn with everybody else. */
+class ConfigReading {
+  readonly #files: FileSystem;
+  readonly #documents: ConfigDocuments;
+  readonly #room: Room;
+  readonly #pace: Pace | undefined;
+  readonly #budget = new ByteBudget(MAX_CONFIG_BYTES);
+
+  constructor({ files, documents = new ConfigDocuments() }: ConfigHost, room: Room, pace: Pace | undefined) {
+    this.#files = files;
+    this.#documents = documents;
+    this.#room = room;
+    this.#pace = pace;
+  }
+
+  async load(path: string, what: string): Promise<TomlTable | null> {
+    const text = await readOptionalText(this.#files, path, { maxBytes: MAX_CONFIG_FILE_BYTES, what });
+    if (text === null) return null;
+    const { table, bytes } = await this.#documents.parse(text, path, this.#pace);
+    if (!this.#budget.has(bytes)) {
+      throw internalError(`${what} ${path}: all files together take more than ${MAX_CONFIG_BYTES} bytes`);
+    }
+    this.#budget.take(bytes);
+    this.#room.take(bytes);
+    return table;
+  }
+
+  async write(table: TomlTable): Promise<string> {
+    if (this.#pace?.isOver) await this.#pace.rest();
+    const text = await stringifyToml(table);
+    // It is held, and then the answer that is made of it.
+    this.#room.take(2 * text.length);
+    return text;
+  }
 }
 
 async function loadLayers(
   { cwd }: EnvironmentConfigReadParams,
   { files, codexHome, systemDirectory }: ConfigHost,
+  reading: ConfigReading,
 ): Promise<{ config: Layer[]; requirements: Layer[] }> {
-  const load = (path: string) => loadDocument(files, path, "Failed to read config file");
+  const load = (path: string) => reading.load(path, "Failed to read config file");
   const managedFile = joinPath(systemDirectory, "managed_config.toml");
   const systemFile = joinPath(systemDirectory, "config.toml");
   const userFile = joinPath(codexHome, "config.toml");
@@ -99,12 +145,12 @@ async function loadLayers(
   const managed = await load(managedFile);
   const system = await load(systemFile);
   const user = await load(userFile);
-  const required = await loadDocument(files, requirementsFile, "Failed to read requirements file");
+  const required = await reading.load(requirementsFile, "Failed to read requirements file");
 
   const known = [system, user, managed].filter((table) => table !== null);
   // A directory whose name is not text cannot be named in any configuration, so it is not a project.
   const project = typeof cwd.native === "string"
-    ? await loadProjectLayers({ files, codexHome, cwd: cwd.native }, known)
+    ? await loadProjectLayers({ files, codexHome, cwd: cwd.native, reading }, known)
     : [];
   return {
     config: [
@@ -124,13 +170,8 @@ function layerOf(table: TomlTable | null, source: string, file: string, isSystem
   return table === null ? [] : [{ source, baseDir: parentPath(file), table, isSystem }];
 }
 
-async function loadDocument(files: FileSystem, path: string, what: string): Promise<TomlTable | null> {
-  const text = await readOptionalText(files, path, { maxBytes: MAX_CONFIG_FILE_BYTES, what });
-  return text === null ? null : await parseToml(text, path);
-}
-
 async function loadProjectLayers(
-  { files, codexHome, cwd }: { files: FileSystem; codexHome: string; cwd: string },
+  { files, codexHome, cwd, reading }: { files: FileSystem; codexHome: string; cwd: string; reading: ConfigReading },
   known: readonly TomlTable[],
 ): Promise<Layer[]> {
   const project = await Project.find(files, cwd, trustSettings(known));
@@ -141,15 +182,15 @@ async function loadProjectLayers(
     if (!await isDirectory(files, folder) || await canonicalPath(files, folder) === canonicalHome) continue;
     // What nobody trusts is not even parsed.
     if (!await project.isTrusted(directory)) continue;
-    const table = await loadProjectDocument(files, folder);
+    const table = await loadProjectDocument(reading, folder);
     const mainFolder = mainCheckoutFolder(project, directory);
     if (mainFolder === null) {
       layers.push(...projectLayer(folder, table));
       continue;
     }
     // Hooks are programs: those of the repository's own checkout count, whatever a worktree has on its branch.
-    layers.push(...projectLayer(folder, table === null ? null : withoutTomlPath(table, ["hooks"])));
-    const hooks = (await loadProjectDocument(files, mainFolder))?.hooks;
+    layers.push(...projectLayer(folder, table === null ? null : withoutTomlPaths(table, [["hooks"]])));
+    const hooks = (await loadProjectDocument(reading, mainFolder))?.hooks;
     if (hooks !== undefined) layers.push(...projectLayer(mainFolder, { hooks }));
   }
   return layers;
@@ -160,9 +201,9 @@ function projectLayer(folder: string, table: TomlTable | null): Layer[] {
   return layerOf(table, `project (${file})`, file);
 }
 
-async function loadProjectDocument(files: FileSystem, folder: string): Promise<TomlTable | null> {
-  const table = await loadDocument(files, joinPath(folder, "config.toml"), "Failed to read project config file");
-  return table === null ? null : NOT_FOR_PROJECTS.reduce(withoutTomlPath, table);
+async function loadProjectDocument(reading: ConfigReading, folder: string): Promise<TomlTable | null> {
+  const table = await reading.load(joinPath(folder, "config.toml"), "Failed to read project config file");
+  return table === null ? null : withoutTomlPaths(table, NOT_FOR_PROJECTS);
 }
 
 /** The same folder in the repository's own checkout, for a directory of a linked worktree. */
@@ -188,12 +229,17 @@ function managedRequirements({ approval_policy, approvals_reviewer, sandbox_mode
   return required;
 }
 
-async function stackField(layers: readonly Layer[], paths: readonly KeyPath[]): Promise<ConfigLayerStackField> {
+async function stackField(
+  layers: readonly Layer[],
+  paths: readonly KeyPath[],
+  reading: ConfigReading,
+): Promise<ConfigLayerStackField> {
   const stack: ConfigLayerStackField = { layers: [], cloudInsertionIndex: 0 };
+  const selection = selectionOf(paths);
   for (const { source, baseDir, table, isSystem } of layers) {
-    const projected = projectToml(table, paths);
+    const projected = projectToml(table, selection);
     if (projected === null) continue;
-    stack.layers.push({ source, baseDir: toFileUri(baseDir), toml: await stringifyToml(projected) });
+    stack.layers.push({ source, baseDir: toFileUri(baseDir), toml: await reading.write(projected) });
     if (isSystem) stack.cloudInsertionIndex++;
   }
   return stack;

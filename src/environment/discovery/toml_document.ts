@@ -5,6 +5,7 @@
 
 import type { TomlTable, TomlValue } from "smol-toml";
 import { internalError } from "../../errors.ts";
+import { MAX_TOML_DEPTH } from "../limits.ts";
 
 /** Tables have no prototype: every key is the document's own. Integers are `bigint`, floats `number`. */
 export type { TomlTable, TomlValue };
@@ -13,7 +14,7 @@ export type { TomlTable, TomlValue };
 export async function parseToml(text: string, where: string): Promise<TomlTable> {
   const { parse, TomlError } = await import("smol-toml");
   try {
-    return parse(text, { integersAsBigInt: true });
+    return parse(text, { integersAsBigInt: true, maxDepth: MAX_TOML_DEPTH });
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     // The rest of the library's message quotes the lines around the fault, which may hold anything.
@@ -24,19 +25,33 @@ export async function parseToml(text: string, where: string): Promise<TomlTable>
 
 export async function stringifyToml(table: TomlTable): Promise<string> {
   const { stringify } = await import("smol-toml");
-  return stringify(table, { numbersAsFloat: true });
+  try {
+    return stringify(table, { numbersAsFloat: true });
+  } catch (error) {
+    // The library writes fewer levels than can be read.
+    throw internalError(`cannot write a configuration: ${error instanceof Error ? error.message : error}`, error);
+  }
 }
 
 export function isTomlTable(value: TomlValue | undefined): value is TomlTable {
   return typeof value === "object" && !Array.isArray(value) && !(value instanceof Date);
 }
 
-/** A copy without the value at the end of the path. */
-export function withoutTomlPath(table: TomlTable, [key, ...rest]: readonly string[]): TomlTable {
-  const child = key === undefined ? undefined : table[key];
-  if (key === undefined || child === undefined) return table;
+/** A copy without the values at the ends of the paths. */
+export function withoutTomlPaths(table: TomlTable, paths: readonly (readonly string[])[]): TomlTable {
+  const below = new Map<string, (readonly string[])[]>();
+  for (const [key, ...rest] of paths) {
+    if (key === undefined || table[key] === undefined) continue;
+    const others = below.get(key);
+    if (others === undefined) below.set(key, [rest]);
+    else others.push(rest);
+  }
+  if (below.size === 0) return table;
   const copy: TomlTable = Object.assign(Object.create(null), table);
-  if (rest.length > 0 && isTomlTable(child)) copy[key] = withoutTomlPath(child, rest);
-  else if (rest.length === 0) delete copy[key];
+  for (const [key, rests] of below) {
+    const child = table[key];
+    if (rests.some((rest) => rest.length === 0)) delete copy[key];
+    else if (isTomlTable(child)) copy[key] = withoutTomlPaths(child, rests);
+  }
   return copy;
 }

@@ -3,6 +3,7 @@
 import { internalError } from "../../errors.ts";
 import { discoverCapabilities } from "../../environment/discovery/capabilities_v2.ts";
 import { discoverCapabilityRoots } from "../../environment/discovery/capability_roots.ts";
+import { ConfigDocuments } from "../../environment/discovery/config_documents.ts";
 import {
   findCodexHome,
   readEnvironmentConfig,
@@ -26,6 +27,7 @@ export function createDiscoveryMethods(host: HostFacts, filesFor: (sandbox: unkn
     return { userHome, codexHome, systemDirectory: SYSTEM_CONFIG_DIRECTORY };
   };
 
+  const documents = new ConfigDocuments();
   const surroundings = (context: Context): Surroundings => ({
     signal: context.signal,
     reserve: (answerBytes) => context.promise(answerBytes, context.signal),
@@ -34,7 +36,12 @@ export function createDiscoveryMethods(host: HostFacts, filesFor: (sandbox: unkn
 
   return {
     readConfig: (params: EnvironmentConfigReadParams, context: Context) => {
-      return readEnvironmentConfig(params, { ...place(), files: filesFor(null, context), hostname: host.hostname });
+      const files = filesFor(null, context);
+      return readEnvironmentConfig(
+        params,
+        { ...place(), files, hostname: host.hostname, documents },
+        surroundings(context),
+      );
     },
     discoverRoots: ({ roots }: CapabilityRootsDiscoverParams, context: Context) => {
       return discoverCapabilityRoots(roots, (sandbox) => filesFor(sandbox, context), surroundings(context));

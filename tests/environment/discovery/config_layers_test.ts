@@ -5,6 +5,7 @@
  */
 
 import assert from "node:assert/strict";
+import { ConfigDocuments } from "../../../src/environment/discovery/config_documents.ts";
 import { findCodexHome, readEnvironmentConfig } from "../../../src/environment/discovery/config_layers.ts";
 import { MAX_CONFIG_FILE_BYTES } from "../../../src/environment/limits.ts";
 import { DomainError } from "../../../src/errors.ts";
@@ -333,6 +334,71 @@ Deno.test("readEnvironmentConfig() says which file it cannot use, and why", asyn
     assert(message.startsWith(prefix), message);
     assert.match(message.slice(prefix.length), expected);
   }
+});
+
+Deno.test("readEnvironmentConfig() parses a file once while it stays the same, in a turn of its own", async () => {
+  await using tree = await trustedProject({ "project/.codex/config.toml": 'model = "p"' });
+  const documents = new ConfigDocuments();
+  let turns = 0;
+  let parses = 0;
+  const pace = {
+    isOver: true,
+    rest: () => {
+      turns++;
+      return Promise.resolve();
+    },
+  };
+  const parse = documents.parse.bind(documents);
+  documents.parse = (...args) => {
+    parses++;
+    return parse(...args);
+  };
+  const texts = async () => {
+    const params = { cwd: parsePath(tree.path("project")), configPaths: [["model"]], requirementsPaths: [] };
+    const { config } = await readEnvironmentConfig(params, {
+      files: createDirectFileSystem(),
+      userHome: tree.path("home"),
+      codexHome: tree.path("codex"),
+      hostname: null,
+      systemDirectory: tree.path("etc"),
+      documents,
+    }, { pace });
+    return config.layers.map(({ toml }) => toml.trim());
+  };
+  const layers = ['model = "user"', 'model = "p"'];
+  assert.deepEqual(await texts(), layers);
+  // One for each file, and one for each layer that is written.
+  assert.equal(turns, 2 + 2);
+  assert.deepEqual(await texts(), layers);
+  assert.equal(turns, 4 + 2);
+  await tree.write("project/.codex/config.toml", 'model = "q"');
+  assert.deepEqual(await texts(), ['model = "user"', 'model = "q"']);
+  assert.equal(turns, 6 + 3);
+  assert.equal(parses, 6);
+});
+
+Deno.test("readEnvironmentConfig() reserves what its files hold once parsed, and refuses too many of them", async () => {
+  await using tree = await trustedProject({ "project/a/b/c/d/e/f": "" });
+  const large = `list = [${"1,".repeat(32_000)}]`;
+  const directories = ["", "/a", "/a/b", "/a/b/c", "/a/b/c/d"];
+  for (const directory of directories.slice(0, 4)) await tree.write(`project${directory}/.codex/config.toml`, large);
+  const params = { cwd: parsePath(tree.path("project/a/b/c/d/e")), configPaths: [["model"]], requirementsPaths: [] };
+  let most = 0;
+  const answer = () =>
+    readEnvironmentConfig(params, {
+      files: createDirectFileSystem(),
+      userHome: null,
+      codexHome: tree.path("codex"),
+      hostname: null,
+      systemDirectory: tree.path("etc"),
+    }, { reserve: (bytes) => void (most = Math.max(most, bytes)) });
+  await answer();
+  assert.equal(most, 32 * 1024 * 1024);
+  for (const [at, directory] of directories.entries()) {
+    await tree.write(`project${directory}/.codex/config.toml`, `${large}\nat = ${at}`);
+  }
+  await tree.write("project/a/b/c/d/e/.codex/config.toml", large);
+  await assert.rejects(answer(), /all files together take more than 33554432 bytes/);
 });
 
 Deno.test("readEnvironmentConfig() answers for a file as working directory, and for one whose name is not text", async () => {

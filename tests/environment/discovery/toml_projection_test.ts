@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { parseToml, stringifyToml } from "../../../src/environment/discovery/toml_document.ts";
-import { projectToml } from "../../../src/environment/discovery/toml_projection.ts";
+import { projectToml, selectionOf } from "../../../src/environment/discovery/toml_projection.ts";
 
 async function project(document: string, ...paths: string[][]): Promise<string | null> {
-  const projected = projectToml(await parseToml(document, "x"), paths);
+  const projected = projectToml(await parseToml(document, "x"), selectionOf(paths));
   return projected === null ? null : await stringifyToml(projected);
 }
 
@@ -34,4 +34,8 @@ Deno.test("projectToml() takes the wider of two paths, in whatever order they co
 Deno.test("projectToml() finds no keys that the document does not have", async () => {
   assert.equal(await project("a = 1", ["__proto__"], ["constructor"], ["toString"]), null);
   assert.equal(await project("__proto__ = 1", ["__proto__"]), "__proto__ = 1\n");
+});
+
+Deno.test("projectToml() takes a path of any length", async () => {
+  assert.equal(await project("[a]\nb = 1", ["a", ...new Array<string>(200_000).fill("x")]), "[a]\n");
 });
