@@ -119,7 +119,12 @@ function classify(value: unknown, text: string): Message {
   }
 
   const id = decodeId(value.id, text);
-  if (id === null) return malformed("id must be a string or a 64-bit integer");
+  if (id === null) {
+    const isLong = typeof value.id === "string";
+    return malformed(
+      isLong ? `id has more than ${MAX_ID_CHARACTERS} characters` : "id must be a string or a 64-bit integer",
+    );
+  }
   if (hasMethod) return decodeRequest(id, value);
   if ("result" in value) return { type: "result", id, result: value.result };
   if (isObject(value.error) && Number.isInteger(value.error.code) && typeof value.error.message === "string") {
@@ -166,10 +171,12 @@ const MIN_ID = -(2n ** 63n);
 const MAX_ID = 2n ** 63n - 1n;
 /** Longest text of a 64-bit integer, so that a number of a million digits is not handed to BigInt. */
 const MAX_ID_DIGITS = 20;
+/** Of a text: it comes back in the answer, and stands in every log line about its request. Real ones have 36. */
+const MAX_ID_CHARACTERS = 64 * 1024;
 const INTEGER = /^-?(?:0|[1-9][0-9]*)$/;
 
 function decodeId(id: unknown, text: string): RequestId | null {
-  if (typeof id === "string") return JSON.stringify(id) as RequestId;
+  if (typeof id === "string") return id.length > MAX_ID_CHARACTERS ? null : JSON.stringify(id) as RequestId;
   if (typeof id !== "number") return null;
   const digits = String(id);
   if (isLeadingId(text, digits) && Number.isSafeInteger(id)) return digits as RequestId;

@@ -110,6 +110,16 @@ Deno.test("decodeMessage() reports malformed messages as values", () => {
   ) assert.equal(decodeMessage(text).type, "malformed", text);
 });
 
+Deno.test("decodeMessage() refuses an id that is longer than any client's", () => {
+  const text = (length: number) => `{"id":"${"x".repeat(length)}","method":"m"}`;
+  assert.equal(decodeMessage(text(65_536)).type, "request");
+  assert.deepEqual(decodeMessage(text(65_537)), { type: "malformed", reason: "id has more than 65536 characters" });
+  assert.deepEqual(decodeMessage(`{"id":${"1".repeat(1 << 20)},"method":"m"}`), {
+    type: "malformed",
+    reason: "a number of more than 1024 characters",
+  });
+});
+
 Deno.test("a malformed message's reason never quotes the message", () => {
   const message = decodeMessage('{"token":"s3cret');
   assert.ok(message.type === "malformed" && !message.reason.includes("s3cret"));
@@ -159,7 +169,7 @@ Deno.test("contentResult() is the same text whether its content is streamed or n
 });
 
 /** Long enough to be treated apart. */
-const CONTENT = new Uint8Array(60_000).map((_, index) => index * 7).toBase64();
+const CONTENT = new Uint8Array(45_000).map((_, index) => index * 7).toBase64();
 
 Deno.test("decodeMessage() reads a message around its long content as it would the whole", () => {
   const texts = [

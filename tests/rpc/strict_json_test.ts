@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { JSON_LIMITS, MAX_JSON_DEPTH, MAX_JSON_VALUES } from "../../src/protocol/limits.ts";
-import { parseStrictJson as parse, StrictJsonError } from "../../src/rpc/strict_json.ts";
+import { MAX_NUMBER_CHARACTERS, parseStrictJson as parse, StrictJsonError } from "../../src/rpc/strict_json.ts";
 import { Random } from "../support/random.ts";
 
 const parseStrictJson = (text: string) => parse(text, JSON_LIMITS);
@@ -81,6 +81,16 @@ Deno.test("parseStrictJson() refuses hostile structure without building it", () 
   // 64 MiB each: as values they would take gigabytes.
   refuses("[".repeat(64 << 20), /nesting/);
   refuses("[" + "[],".repeat(20 << 20), /more than 262144/);
+});
+
+Deno.test("parseStrictJson() refuses a number without end in a long text before it is read", () => {
+  const number = `-1.${"5".repeat(MAX_NUMBER_CHARACTERS - 6)}e+5`;
+  const pad = "x".repeat(2 * MAX_JSON_VALUES);
+  for (const key of ["a", "\\u0061"]) {
+    const text = (value: string) => `{"pad":"${pad}","${key}":[true,${value},1]}`;
+    assert.deepEqual(parseStrictJson(text(number)), { pad, a: [true, Number(number), 1] });
+    for (const long of [`${number}5`, "1".repeat(1 << 20)]) refuses(text(long), /number of more than 1024 characters/);
+  }
 });
 
 Deno.test("parseStrictJson() takes a long string whole, whatever it holds", () => {

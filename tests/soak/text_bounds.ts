@@ -91,29 +91,63 @@ for (const [what, header] of HEADERS) {
 
 const SIZE = 60 * MIB;
 
-/** Parameters with a backslash in a key, which V8 cannot be left alone with. */
-const MESSAGES: [what: string, params: () => string][] = [
-  ["one long string", () => `{"a\\\\b":"${"x".repeat(SIZE)}"}`],
-  ["blanks", () => `{"a\\\\b":1${" ".repeat(SIZE)}}`],
-  [
-    "many members",
-    () => `{"a\\\\b":{${numbered(250_000, (i) => `"${i}${"k".repeat(230)}":1`).replaceAll("\n", ",")}}}`,
-  ],
+interface LongMessage {
+  readonly what: string;
+  /** The text in parts, which are put together where they are needed. */
+  readonly text: () => string;
+  readonly code: number;
+  /** Its own is not known. */
+  readonly answerId?: number;
+}
+
+const withParams = (params: string) => `{"id":7,"method":"process/resize","params":${params}}`;
+
+/** Keys with a backslash are what V8 cannot be left alone with. */
+const MESSAGES: readonly LongMessage[] = [
+  {
+    what: "one long string, with a backslash in a key",
+    text: () => withParams(`{"a\\\\b":"${"x".repeat(SIZE)}"}`),
+    code: -32602,
+  },
+  {
+    what: "blanks, with a backslash in a key",
+    text: () => withParams(`{"a\\\\b":1${" ".repeat(SIZE)}}`),
+    code: -32602,
+  },
+  {
+    what: "many members, with a backslash in a key",
+    text: () =>
+      withParams(`{"a\\\\b":{${numbered(250_000, (i) => `"${i}${"k".repeat(230)}":1`).replaceAll("\n", ",")}}}`),
+    code: -32602,
+  },
+  {
+    what: "one long string, with an escaped letter in a key",
+    text: () => withParams(`{"\\u0061":"${"x".repeat(SIZE)}"}`),
+    code: -32602,
+  },
+  { what: "escapes", text: () => withParams(`{"a":"${"\\n".repeat(SIZE / 2)}"}`), code: -32602 },
+  { what: "a number", text: () => withParams(`{"a":${"1".repeat(SIZE)}}`), code: -32600, answerId: -1 },
+  { what: "an id of digits", text: () => `{"id":${"1".repeat(SIZE)},"method":"x"}`, code: -32600, answerId: -1 },
+  {
+    what: "an id of escapes",
+    text: () => `{"id":"${"\\n".repeat(SIZE / 2)}","method":"x"}`,
+    code: -32600,
+    answerId: -1,
+  },
 ];
 
-for (const [what, params] of MESSAGES) {
-  Deno.test(`a message of 60 MiB (${what}) with a backslash in a key: nobody else waits`, async () => {
+for (const { what, text, code, answerId = 7 } of MESSAGES) {
+  Deno.test(`a message of 60 MiB (${what}): nobody else waits`, async () => {
     await using server = await TestServer.start();
     using socket = await RawWebSocket.connect(server.url);
     await socket.handshake();
-    const text = `{"id":7,"method":"process/resize","params":${params()}}`;
-    const frames = fragments(new TextEncoder().encode(text));
+    const frames = fragments(new TextEncoder().encode(text()));
     const toll = await tollOf(server, async () => {
       await socket.write(frames);
-      const { error } = await socket.readUntil(({ id }) => id === 7);
-      assert.equal(error.code, -32602);
+      const { error } = await socket.readUntil(({ id }) => id === answerId);
+      assert.equal(error.code, code);
     });
-    reportToll(`a message of 60 MiB (${what}) with a backslash in a key`, toll);
+    reportToll(`a message of 60 MiB (${what})`, toll);
     assertWaited(toll.longestWaitMs, MAX_MESSAGE_WAIT_MS);
   });
 }

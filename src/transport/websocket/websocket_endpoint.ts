@@ -76,7 +76,16 @@ const MAX_LINGERS = 10;
 /** What is read of such a peer and thrown away: four of the largest messages. */
 const MAX_DISCARDED_BYTES = 4 * MAX_MESSAGE_BYTES;
 
+/** A message from this length on is decoded and handed on with a turn before each: both take a tenth of a second for 60 MiB. */
+const LONG_MESSAGE_BYTES = 4 * 1024 * 1024;
+
 const EMPTY = new Uint8Array(0);
+
+/** All bytes of a message. */
+interface WholeMessage {
+  readonly opcode: number;
+  readonly payload: Uint8Array<ArrayBuffer>;
+}
 
 export abstract class WebSocketEndpoint<Message> {
   readonly #stream: ByteStream;
@@ -239,7 +248,11 @@ export abstract class WebSocketEndpoint<Message> {
         const busy = this.#control(frame.opcode, payload);
         if (busy !== undefined) return busy;
       } else {
-        const message = this.#join(frame.opcode, payload, frame.isFinal);
+        const whole = this.#join(frame.opcode, payload, frame.isFinal);
+        if (whole !== undefined && turn !== undefined && whole.payload.length >= LONG_MESSAGE_BYTES) {
+          return this.#deliverLong(whole, receiver, turn);
+        }
+        const message = whole && this.decode(whole.opcode, whole.payload);
         if (this.#violating !== null) return this.#violating;
         if (message === undefined) continue;
         const busy = receiver(message);
@@ -249,11 +262,25 @@ export abstract class WebSocketEndpoint<Message> {
     return undefined;
   }
 
+  /** Resolves when the next message may be handed on. Nothing is read before that, so the payload stays. */
+  async #deliverLong(
+    { opcode, payload }: WholeMessage,
+    receiver: (message: Message) => void | Promise<void>,
+    turn: () => Promise<void>,
+  ): Promise<void> {
+    await turn();
+    if (this.#ended !== null) return;
+    const message = this.decode(opcode, payload);
+    if (message === undefined) return await (this.#violating ?? undefined);
+    await turn();
+    if (this.#ended === null) await receiver(message);
+  }
+
   /** The message this frame completes, or undefined. */
-  #join(opcode: number, payload: Uint8Array<ArrayBuffer>, isFinal: boolean): Message | undefined {
+  #join(opcode: number, payload: Uint8Array<ArrayBuffer>, isFinal: boolean): WholeMessage | undefined {
     if (opcode !== OPCODE.continuation) {
       if (this.#fragmentOpcode !== null) return this.violate("new message inside a fragmented one");
-      if (isFinal) return this.decode(opcode, payload);
+      if (isFinal) return { opcode, payload };
       this.#fragmentOpcode = opcode;
     } else if (this.#fragmentOpcode === null) return this.violate("continuation without a message");
 
@@ -265,7 +292,7 @@ export abstract class WebSocketEndpoint<Message> {
 
     const messageOpcode = this.#fragmentOpcode!;
     this.#fragmentOpcode = null;
-    return this.decode(messageOpcode, this.#fragments.take());
+    return { opcode: messageOpcode, payload: this.#fragments.take() };
   }
 
   /** A promise: nothing more is to be read before it resolves. */

@@ -86,6 +86,7 @@ interface OpenOptions {
   pingIntervalMs?: number;
   initialBytes?: Uint8Array;
   streamReadBytes?: number;
+  turn?: () => Promise<void>;
 }
 
 function open(options: OpenOptions = {}) {
@@ -248,6 +249,47 @@ Deno.test("WebSocketLink reads nothing while the receiver is busy", async () => 
   peer.push(null);
   await end;
   assert.deepEqual(messages, ["stop", "later"]);
+});
+
+Deno.test("WebSocketLink gives others a turn before it decodes a long message, and before it hands it on", async () => {
+  const seen: string[] = [];
+  const turn = () => {
+    seen.push("turn");
+    return Promise.resolve();
+  };
+  const { peer, link } = open({ turn });
+  const end = link.receive((message) => void seen.push(`${message?.length ?? "not text"}`));
+  const long = new Uint8Array(5 * 1024 * 1024).fill(0x61);
+  peer.frame(OPCODE.text, bytes("1"));
+  peer.frame(OPCODE.text, long);
+  peer.frame(OPCODE.text, bytes("22"));
+  peer.frame(OPCODE.text, long, { isFinal: false });
+  peer.frame(OPCODE.continuation, long);
+  peer.frame(OPCODE.binary, long.map(() => 0xff));
+  peer.frame(OPCODE.text, bytes("333"));
+  peer.frame(OPCODE.text, long.map(() => 0xff));
+  peer.frame(OPCODE.text, bytes("never"));
+  await settle();
+  peer.push(null);
+  assert.deepEqual(await end, { type: "violation", reason: "text frame is not valid UTF-8", closeCode: 1007 });
+  const long1 = ["turn", "turn", `${long.length}`];
+  const long2 = ["turn", "turn", `${2 * long.length}`];
+  assert.deepEqual(seen, ["1", ...long1, "2", ...long2, "turn", "turn", "not text", "3", "turn"]);
+});
+
+Deno.test("WebSocketLink hands on no long message once it has ended", async () => {
+  const turns: (() => void)[] = [];
+  const { peer, link } = open({ turn: () => new Promise<void>((resolve) => void turns.push(resolve)) });
+  const { messages, end } = collect(link);
+  peer.frame(OPCODE.text, new Uint8Array(5 * 1024 * 1024).fill(0x61));
+  await settle();
+  turns.shift()!();
+  await settle();
+  link.close();
+  turns.shift()!();
+  peer.push(null);
+  assert.deepEqual(await end, { type: "closedByUs" });
+  assert.deepEqual(messages, []);
 });
 
 Deno.test("WebSocketLink sends messages in order over short writes and answers pings in between", async () => {
