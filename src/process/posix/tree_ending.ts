@@ -25,8 +25,11 @@ const WITHOUT_STANDING_STILL: LookLimits = { looks: 10, lookMs: Infinity };
 const BEFORE_STANDING_STILL: LookLimits = { looks: 3, lookMs: 50 };
 /** Time for killed processes to disappear before the next look. */
 const KILL_WAIT_MS = 200;
-/** What is left after this is in an uninterruptible call of the kernel, and cannot be ended before that returns. */
-const KILL_LIMIT_MS = 5_000;
+/**
+ * What is left after this is in an uninterruptible call of the kernel, and cannot be ended before that returns; or it
+ * forks faster than it can be found, and nothing here can freeze it.
+ */
+export const KILL_LIMIT_MS = 5_000;
 
 /** Rounds of kills that are tried before everything is frozen: nearly all processes do not fork meanwhile. */
 const FREE_ROUNDS = 2;
