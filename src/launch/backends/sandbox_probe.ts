@@ -110,7 +110,9 @@ export class SandboxProbe {
   async #tryBubblewrap(): Promise<Availability<BubblewrapTool>> {
     const found = await this.#host.findBubblewrap();
     if (!found.isAvailable) return found;
-    const failure = await this.#host.canary({ type: "bubblewrap", tool: found.value });
+    const trial = (): Promise<string | null> => this.#host.canary({ type: "bubblewrap", tool: found.value });
+    // What somebody mounts in just that moment looks like a sandbox that is led astray.
+    const failure = await trial() === null ? null : await trial();
     return failure === null
       ? found
       : broken(found.value, `bubblewrap ${found.value.version} does not work here: ${failure}`);

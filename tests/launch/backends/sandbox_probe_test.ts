@@ -122,6 +122,17 @@ Deno.test("SandboxProbe falls back to Landlock for what Landlock can express, an
   assert.deepEqual(host.asked, ["find", "abi", "canary landlock"]);
 });
 
+Deno.test("SandboxProbe tries bubblewrap again if something was in its way for a moment", async () => {
+  const { host, probe } = setUp();
+  const failures = ["something is mounted on /mnt that should not be", null];
+  host.canary = ({ type }) => {
+    host.asked.push(`canary ${type}`);
+    return Promise.resolve(failures.shift()!);
+  };
+  assert.deepEqual(await probe.choose(WORKSPACE), { type: "bubblewrap", tool: TOOL });
+  assert.deepEqual(host.asked, ["find", "canary bubblewrap", "canary bubblewrap"]);
+});
+
 Deno.test("SandboxProbe does not use a backend whose canary got out", async () => {
   const { probe } = setUp("auto", (host) => {
     host.failures = { bubblewrap: "a confined process was able to write where it must not", landlock: "it sings" };
