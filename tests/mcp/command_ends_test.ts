@@ -5,6 +5,8 @@ import { isAlive, watchTest } from "../support/watched_scene.ts";
 
 const WAYS = ["read /, write ws", "read /", null] as const;
 const CONFINED = WAYS.filter((sandbox) => sandbox !== null);
+/** For a subshell: goes on when the shell has ended. */
+const UNTIL_ORPHAN = "while read -r _ _ _ parent _ < /proc/$BASHPID/stat && [ $parent -eq $$ ]; do :; done";
 const nameOf = (sandbox: string | null) => sandbox ?? "no sandbox";
 
 for (const sandbox of WAYS) {
@@ -22,14 +24,15 @@ for (const sandbox of WAYS) {
   );
 
   watchTest(`${nameOf(sandbox)}: what a child writes after the shell has ended is not lost`, async (scene) => {
-    // It waits until it is an orphan.
-    const orphan = 'while [ "$(ps -o ppid= -p $BASHPID)" -eq $$ ]; do :; done; echo late; echo later >&2';
+    const orphan = `${UNTIL_ORPHAN}; echo late; echo later >&2`;
     const { stdout, stderr, exitCode } = await scene.run(`(${orphan}) & echo soon; exit 3`, { sandbox });
     assert.deepEqual([stdout, stderr, exitCode], ["soon\nlate\n", "later\n", 3]);
   });
 
   watchTest(`${nameOf(sandbox)}: children that write nothing any more are not waited for, and end`, async (scene) => {
-    const { shell, output } = await scene.start("sleep 1000 > /dev/null 2>&1 & echo begun", { sandbox });
+    // The second one closes its output after the shell has ended.
+    const late = `${UNTIL_ORPHAN}; exec sleep 1000 > /dev/null 2>&1`;
+    const { shell, output } = await scene.start(`sleep 1000 > /dev/null 2>&1 & (${late}) & echo begun`, { sandbox });
     assert.deepEqual(await shell.exited, { exitCode: 0, signal: null });
     await shell.closed;
     assert.equal(output.stdout, "begun\n");
@@ -63,7 +66,6 @@ for (const sandbox of CONFINED) {
       env: { PATH: "/usr/bin:/bin", LANG: "C" },
     });
     assert.deepEqual(await shell.exited, { exitCode: 0, signal: null });
-    await shell.closed;
     await shell.terminate();
     assert.deepEqual(left(scene.ws), []);
   });

@@ -28,6 +28,11 @@ import type { ToldEnd } from "./told_end.ts";
 import { SIGKILL } from "../signals.ts";
 import { isLiving, type TreeRoot } from "./tree_snapshot.ts";
 
+/** When to look again for children that still hold a command's output: after this long, and then after twice as long. */
+const FIRST_WRITERS_LOOK_MS = 5;
+/** Whoever has not redirected its output by then is going to write. */
+const LAST_WRITERS_LOOK_MS = 320;
+
 export interface PosixProcessParts {
   readonly channels: ChildChannels<OutputStream>;
   readonly reactor: Reactor;
@@ -60,6 +65,7 @@ export class PosixProcess implements SpawnedProcess {
   #slave: number | null;
   #endHold: Promise<void> | null = null;
   #told: ToldEnd | null = null;
+  #writersTimer: ReturnType<typeof setTimeout> | undefined;
   #hasToldExit = false;
   cleared: Promise<void> | null = null;
   #networkDenials: readonly NetworkDenial[] | null = null;
@@ -206,8 +212,15 @@ export class PosixProcess implements SpawnedProcess {
 
   #tellCommandExit(status: ChildStatus): void {
     this.#tellExit(status);
+    this.#endOutputWithoutWriters(FIRST_WRITERS_LOOK_MS);
+  }
+
+  /** Children that the command has just left may be about to redirect their output. So it looks again a few times. */
+  #endOutputWithoutWriters(againAfterMs: number): void {
     if (!this.#isReading || this.#told === null || this.#told.leavesNothing()) return;
-    if (!this.#told.leavesWriters(this.#outputs)) this.stopReading();
+    if (!this.#told.leavesWriters(this.#outputs)) return this.stopReading();
+    if (againAfterMs > LAST_WRITERS_LOOK_MS) return;
+    this.#writersTimer = setTimeout(() => this.#endOutputWithoutWriters(2 * againAfterMs), againAfterMs);
   }
 
   #tellExit(status: ChildStatus): void {
@@ -246,6 +259,7 @@ export class PosixProcess implements SpawnedProcess {
 
   #closeOutput(): void {
     this.#isReading = false;
+    clearTimeout(this.#writersTimer);
     for (const reader of this.#readers) reader.close();
     // A terminal has only one life: if nobody reads from it, nothing is typed into it either, and closing it hangs it
     // up.
