@@ -59,16 +59,16 @@ async function main(): Promise<boolean> {
   const needs = await needsOfAll(files);
   const alone = files.flatMap((file, index) => needs[index]!.ownProcess ? [{ file, ...needs[index]! }] : []);
 
-  // All types at once: each of the processes would look through nearly the whole program.
-  if (!(await deno(["check", "--quiet", ...files], { stdout: print, stderr: print })).isOk) {
-    return sumUp([{ name: "types", counts: null, isOk: false }], words);
+  // Before many processes at once would want the same packages.
+  if (!(await deno(["cache", "--quiet", ...files], { stdout: print, stderr: print })).isOk) {
+    return sumUp([{ name: "packages", counts: null, isOk: false }], words);
   }
   const together = (["unit", "serve", "all"] as const).flatMap((permissions) => {
     const chosen = files.filter((_, index) => !needs[index]!.ownProcess && needs[index]!.permissions === permissions);
     return chosen.length === 0 ? [] : [() => runTogether(chosen, permissions, words)];
   });
   const single = alone.map(({ file, permissions }) => () => runAlone(file, permissions, words));
-  return sumUp(await runAll(together, single), words);
+  return sumUp(await runAll(together, [() => checkTypes(files), ...single]), words);
 }
 
 /** A file that is named is tested whatever it is called. */
@@ -109,6 +109,15 @@ async function needsOfAll(files: readonly string[]): Promise<Needs[]> {
   if (!success) throw new Error(`cannot tell what the test files import: ${text(stderr)}`);
   const graph: ModuleGraph = JSON.parse(text(stdout));
   return needsOf(urls, graph, (module) => Deno.readTextFileSync(module));
+}
+
+/** Of all at once: each of the processes would look through nearly the whole program. Beside the first tests. */
+async function checkTypes(files: readonly string[]): Promise<Outcome> {
+  const output: Uint8Array<ArrayBuffer>[] = [];
+  const listen: Listener = (bytes) => void output.push(bytes.slice());
+  const { isOk } = await deno(["check", "--quiet", ...files], { stdout: listen, stderr: listen });
+  output.forEach(print);
+  return { name: "types", counts: null, isOk };
 }
 
 async function runTogether(files: readonly string[], permissions: Permissions, words: Words): Promise<Outcome> {
