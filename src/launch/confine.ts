@@ -37,6 +37,8 @@ export interface ConfineOptions {
   readonly reportsDenials?: boolean;
   /** Whether the one who starts the plan decides every execution of a program. */
   readonly asksBeforeExec?: boolean;
+  /** Whether it is told from inside how the command ends, where that is possible. */
+  readonly tellsEnd?: boolean;
   /** Processes and threads inside at a time, where the sandbox can count them. */
   readonly maxProcesses?: number | undefined;
 }
@@ -52,7 +54,7 @@ export function prepareLaunch(
   policy: Policy,
   options: ConfineOptions,
 ): PreparedLaunch | null {
-  const { enforcement, architecture, isRoot, reportsDenials = false, asksBeforeExec = false, maxProcesses } = options;
+  const { enforcement, architecture, isRoot, reportsDenials = false, asksBeforeExec = false } = options;
   const { network, files } = policy;
   const withoutTraces = (plan: LaunchPlan): PreparedLaunch => ({ plan, policy, release: () => {} });
   switch (enforcement.type) {
@@ -70,9 +72,10 @@ export function prepareLaunch(
         }),
       );
     case "bubblewrap": {
-      const { kernelMounts, placeholders, leftovers } = options;
+      const { kernelMounts, placeholders, leftovers, tellsEnd = false, maxProcesses } = options;
       const { tool } = enforcement;
-      const planOptions = { tool, architecture, isRoot, reportsDenials, asksBeforeExec, maxProcesses, kernelMounts };
+      const asked = { reportsDenials, asksBeforeExec, tellsEnd, maxProcesses };
+      const planOptions = { tool, architecture, isRoot, kernelMounts, ...asked };
       if (files === "unrestricted") return withoutTraces(planBubblewrap(command, policy, planOptions));
       const lease = holdPlaceholders(files.missing, placeholders, leftovers);
       try {

@@ -66,6 +66,8 @@ export interface CommandRequest extends Program {
    * even where nothing is confined.
    */
   readonly asksBeforeExec?: boolean;
+  /** Whether it is to be told from inside how the command ends, where that is possible; always if it asks before. */
+  readonly tellsEnd?: boolean;
   /**
    * Processes and threads inside at a time, where the sandbox can count them: with Linux 5.14, a sandbox that has
    * namespaces, and a server that is not root.
@@ -203,6 +205,7 @@ export class SandboxService {
       isRoot: this.#isRoot,
       reportsDenials: true,
       asksBeforeExec,
+      tellsEnd: asksBeforeExec,
       maxProcesses,
       kernelMounts: this.#kernelMounts,
     });
@@ -334,9 +337,9 @@ export class SandboxService {
       const policy = await this.#resolve(requested);
       try {
         const visible = visibleCommand(wantedCommand(command), policy, this.#tree);
-        const { asksBeforeExec = false, maxProcesses } = command;
-        const options = { purpose: "command", leftovers, reportsDenials: true, asksBeforeExec, maxProcesses } as const;
-        return await this.#prepare(visible, policy, options);
+        const { asksBeforeExec = false, tellsEnd = asksBeforeExec, maxProcesses } = command;
+        const asked = { asksBeforeExec, tellsEnd, maxProcesses };
+        return await this.#prepare(visible, policy, { purpose: "command", leftovers, reportsDenials: true, ...asked });
       } catch (error) {
         if (!(error instanceof PathAppearedError) || attempt === MAX_ATTEMPTS) throw error;
       }
@@ -351,6 +354,7 @@ export class SandboxService {
       leftovers: LeftoverList | undefined;
       reportsDenials: boolean;
       asksBeforeExec?: boolean;
+      tellsEnd?: boolean;
       maxProcesses?: number | undefined;
     },
   ): Promise<PreparedLaunch> {

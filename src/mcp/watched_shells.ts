@@ -144,7 +144,7 @@ export class KernelWatchedShells implements WatchedShells {
     const env = { ...options.env, BASH_EXEC_WRAPPER: path, EXEC_WRAPPER: path };
     const program = { argv: [bash, login ? "-lc" : "-c", command], arg0: null, cwd, env };
     const inherited = { descriptor: theirs, variables: SOCKET_VARIABLES };
-    const request = { ...program, enforceManagedNetwork: false, inherited };
+    const request = { ...program, enforceManagedNetwork: false, tellsEnd: true, inherited };
     try {
       const confined = (sandbox === null ? null : service.confineCommand(sandbox, request)) ??
         service.planCommand(request);

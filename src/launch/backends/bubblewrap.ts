@@ -62,6 +62,8 @@ export interface BubblewrapPlanOptions {
   readonly reportsDenials?: boolean;
   /** Whether the holder of the listener decides every execution of a program. Without a listener nothing starts. */
   readonly asksBeforeExec?: boolean;
+  /** Whether the stub stays behind and tells how the command ended, where it can. */
+  readonly tellsEnd?: boolean;
   /** Processes and threads inside at a time. Needs a kernel that counts them in each user namespace: Linux 5.14. */
   readonly maxProcesses?: number | undefined;
   /** The kernel's mounts of the host. */
@@ -92,8 +94,7 @@ export function planBubblewrap(
   const further = {
     // The wrapper itself.
     wrapperFd: numberIf(isRoot),
-    // Whoever decides what is executed also wants to know exactly how the command ended, where that can be told.
-    endFd: numberIf(asksBeforeExec && architecture === "x86_64"),
+    endFd: numberIf(options.tellsEnd === true && architecture === "x86_64"),
     // For others the stub has no right to choose numbers.
     lastPidFd: numberIf(isRoot),
     commandFd: numberIf(isLate),
