@@ -37,7 +37,8 @@ Deno.test("in the 2026 era the open prompts of a call are one answer, and the sh
   await assert.rejects(again, (error: McpError) => error.code === -32_602 && /requestState/.test(error.message));
 });
 
-Deno.test("a second round with another tool or wrong arguments is refused, and loses neither the command nor an answer", async () => {
+/** A call whose one question is open, and the round that would answer it with yes. */
+async function askedOnce() {
   const scene = new Scene({ rules: RULES, hasHandles: true });
   const { peer } = await scene.client({ era: "modern" });
   const started = scene.shells.next();
@@ -48,6 +49,11 @@ Deno.test("a second round with another tool or wrong arguments is refused, and l
   const { requestState, inputRequests } = await first;
   const inputResponses = Object.fromEntries(Object.keys(inputRequests).map((id) => [id, ACCEPT]));
   const round = { requestState, inputResponses };
+  return { scene, peer, shell, verdict, round };
+}
+
+Deno.test("a second round with another tool or wrong arguments is refused, and loses neither the command nor an answer", async () => {
+  const { peer, shell, verdict, round } = await askedOnce();
   const isRefused = (error: McpError) => error.code === -32_602;
   await assert.rejects(peer.call("shell_poll", { handle: "x" }, META, round), isRefused);
   await assert.rejects(peer.call("shell", { command: 1 }, META, round), isRefused);
@@ -58,18 +64,7 @@ Deno.test("a second round with another tool or wrong arguments is refused, and l
 });
 
 Deno.test("a state belongs to its tool and arguments: with others it is refused, and the right ones can still be sent", async () => {
-  const scene = new Scene({ rules: RULES, hasHandles: true });
-  const { peer } = await scene.client({ era: "modern" });
-  const started = scene.shells.next();
-  const first = peer.call("shell", ARGS, META);
-  const shell = await started;
-  const verdict = shell.exec(["ask"]);
-  await scene.passTimeUntil(first);
-  const { requestState, inputRequests } = await first;
-  const round = {
-    requestState,
-    inputResponses: Object.fromEntries(Object.keys(inputRequests).map((id) => [id, ACCEPT])),
-  };
+  const { scene, peer, shell, verdict, round } = await askedOnce();
   const others = [{ command: "echo other" }, { workdir: "/" }, { timeout_ms: 801 }, { login: false }, { stdin: true }];
   for (const other of others) {
     const call = peer.call("shell", { ...ARGS, ...other }, META, round);
