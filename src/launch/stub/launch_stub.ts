@@ -25,6 +25,7 @@
  * More than 300 lines: one program, written in the order in which it runs.
  */
 
+import type { ChildStatus } from "../../os/children/child_reaping.ts";
 import { createEmitter } from "./create_emitter.ts";
 import { COMMAND_ADDRESS, COMMAND_BYTES, COMMAND_PARTS } from "./late_command.ts";
 import { align, type Emitter, END_REPORT_BYTES, FAILURE_REPORT_BYTES, type ForkingEmitter } from "./machine_code.ts";
@@ -471,10 +472,7 @@ export type StubReport =
 
 /** How the command ended, as `wait4` tells it, and whether something that it started still runs. */
 export interface EndReport {
-  readonly end: { readonly type: "exited"; readonly code: number } | {
-    readonly type: "signaled";
-    readonly signal: number;
-  };
+  readonly end: ChildStatus;
   readonly leavesOthers: boolean;
 }
 

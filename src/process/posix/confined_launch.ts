@@ -60,7 +60,7 @@ export interface LaunchOutcome {
   /** The process inside that ends last; null when there is none, or it is the child itself. */
   readonly firstPid: number | null;
   /** Who stays behind to tell how the command ended, and in which pipe; of a plan that has such a stub. */
-  readonly teller?: { readonly pipe: number; readonly pid: number };
+  readonly teller?: { readonly pipe: number; readonly pid: number | null };
 }
 
 export class ConfinedLaunch {
@@ -173,7 +173,7 @@ export class ConfinedLaunch {
       if (reported !== null) return parseStubReport(reported);
       return notConfined(`set up the sandbox within ${SET_UP_TIMEOUT_MS / 1000} s`);
     })();
-    if (end !== null && tellerPid !== null && outcome.type === "executed") {
+    if (end !== null && outcome.type === "executed") {
       return { report: outcome, firstPid, teller: { pipe: end, pid: tellerPid } };
     }
     if (end !== null) closeDescriptor(end);

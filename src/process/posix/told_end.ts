@@ -23,12 +23,15 @@ const MAX_TOLD_BYTES = 64;
 
 export class ToldEnd {
   readonly #reader: FdReader;
-  readonly #tellerPid: number;
+  readonly #tellerPid: number | null;
   #told: Uint8Array<ArrayBuffer> = new Uint8Array(0);
   #onEnded: ((status: ChildStatus) => void) | null = null;
 
-  /** Takes over the pipe, whose other end the teller has. All processes of the command are below the teller. */
-  constructor(reactor: Reactor, pipe: number, tellerPid: number) {
+  /**
+   * Takes over the pipe, whose other end the teller has. All processes of the command are below the teller. Where its
+   * number is not known (a kernel without lists of children), nothing is believed but how the command ended.
+   */
+  constructor(reactor: Reactor, pipe: number, tellerPid: number | null) {
     this.#tellerPid = tellerPid;
     setNonblocking(pipe);
     this.#reader = new FdReader(reactor, pipe, {
@@ -55,7 +58,7 @@ export class ToldEnd {
     const report = parseEndReport(this.#told);
     if (report === null) return false;
     const isEmptied = !report.leavesOthers || this.#told.length > END_REPORT_BYTES;
-    return isEmptied && !hasChildren(this.#tellerPid);
+    return isEmptied && this.#tellerPid !== null && !hasChildren(this.#tellerPid);
   }
 
   /**
@@ -63,11 +66,13 @@ export class ToldEnd {
    * anything runs, so they have no end that says so.
    */
   leavesWriters(readEnds: readonly number[]): boolean {
+    const teller = this.#tellerPid;
+    if (teller === null) return true;
     const pipes = new Set(readEnds.map(readDescriptorLink));
     const processes = listProcesses();
     const parents = new Map(processes.map(({ pid, ppid }) => [pid, ppid]));
     return processes.some((process) => {
-      if (!isLiving(process) || !isBelow(process.pid, this.#tellerPid, parents)) return false;
+      if (!isLiving(process) || !isBelow(process.pid, teller, parents)) return false;
       const fds = listNumbers(`/proc/${process.pid}/fd`);
       // One that cannot be looked into may have them.
       return fds.length === 0 || fds.some((fd) => pipes.has(readLink(`/proc/${process.pid}/fd/${fd}`)));
