@@ -4,10 +4,10 @@
  */
 
 import { LONG_CONTENT } from "../src/protocol/base64.ts";
-import { JSON_LIMITS } from "../src/protocol/limits.ts";
+import { MESSAGE_LIMITS } from "../src/protocol/limits.ts";
 import { decodeMessage } from "../src/rpc/envelope.ts";
 
-const DECODING = { limits: JSON_LIMITS, content: LONG_CONTENT };
+const DECODING = { limits: MESSAGE_LIMITS, content: LONG_CONTENT };
 
 const write = (bytes: number) => {
   const chunk = btoa("a".repeat(bytes));

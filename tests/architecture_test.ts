@@ -175,6 +175,17 @@ Deno.test("libraries are loaded in src/os alone, and the client uses no Deno API
   }
 });
 
+Deno.test("rpc knows no bound of ours: its callers hand them over", () => {
+  // A limit is named MAX_… all over the program, so the name is what is looked for.
+  const bounds = ["protocol", "rpc"].map((folder) =>
+    sourceFiles(`src/${folder}`).flatMap(({ file, text }) =>
+      Array.from(text.matchAll(/\bconst (MAX_\w+)/g), ([, name]) => `${file} ${name}`)
+    )
+  );
+  assert.ok(bounds[0]!.includes("src/protocol/limits.ts MAX_ID_CHARACTERS"), "bounds are found");
+  assert.deepEqual(bounds[1], []);
+});
+
 Deno.test("of the server's filesystem the client borrows the interface, and no code", () => {
   const borrowed = sourceFiles("src/client").flatMap(({ file, text }) => {
     const lines = text.matchAll(/^(?:import|export) ([^;]*?)from "([^"]*)"|\bimport\("([^"]*)"\)/gm);

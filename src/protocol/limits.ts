@@ -12,7 +12,22 @@ export const MAX_JSON_VALUES = 262_144;
 /** Nested arrays and objects, the outermost counted; the reference's limit. */
 export const MAX_JSON_DEPTH = 127;
 
-export const JSON_LIMITS = { maxValues: MAX_JSON_VALUES, maxDepth: MAX_JSON_DEPTH } as const;
+/** Characters of one number or word in a long text. Any that means something has a few dozen. */
+export const MAX_NUMBER_CHARACTERS = 1024;
+
+/** Characters of a request id that is a text. Real ones have 36; the answer repeats it, and so does every log line. */
+export const MAX_ID_CHARACTERS = 64 * 1024;
+
+/** What one message may hold. */
+export const MESSAGE_LIMITS = {
+  maxValues: MAX_JSON_VALUES,
+  maxDepth: MAX_JSON_DEPTH,
+  maxNumberCharacters: MAX_NUMBER_CHARACTERS,
+  maxIdCharacters: MAX_ID_CHARACTERS,
+} as const;
+
+/** Later versions may append to the 55 characters of version 00. Anything much longer is not a trace context. */
+export const MAX_TRACEPARENT_CHARACTERS = 256;
 
 /** Payload of one websocket frame; the reference's limit. The largest block (1 MiB, base64) needs a tenth of it. */
 export const MAX_FRAME_BYTES = 16 * MIB;

@@ -37,8 +37,14 @@ export interface LongContent {
   decode(text: string): Uint8Array<ArrayBuffer> | null;
 }
 
+/** How much one message may hold. */
+export interface MessageLimits extends JsonLimits {
+  /** Of an id that is a text: it comes back in the answer, and stands in every log line about its request. */
+  readonly maxIdCharacters: number;
+}
+
 export interface DecodeOptions {
-  readonly limits: JsonLimits;
+  readonly limits: MessageLimits;
   readonly content: LongContent;
 }
 
@@ -49,9 +55,9 @@ export function decodeMessage(text: string, options: DecodeOptions): Message {
 }
 
 /** The same for a caller that hands content on as the text it came in. */
-export function decodeWhole(text: string, limits: JsonLimits): Message {
+export function decodeWhole(text: string, limits: MessageLimits): Message {
   try {
-    return classify(parseStrictJson(text, limits), text);
+    return classify(parseStrictJson(text, limits), text, limits);
   } catch (error) {
     if (error instanceof StrictJsonError) return malformed(error.message);
     throw error;
@@ -62,7 +68,7 @@ export function decodeWhole(text: string, limits: JsonLimits): Message {
 const LONG_MESSAGE_CHARACTERS = 16 * 1024;
 const LONG_STRING_CHARACTERS = 8 * 1024;
 /** Strings before the long one: ids, names and a handful of parameters. */
-const MAX_STRINGS_BEFORE = 32;
+const STRINGS_BEFORE = 32;
 
 /** Stands in for a long string while the rest is parsed. Nobody outside can know it. */
 const placeholder = crypto.randomUUID();
@@ -76,7 +82,7 @@ interface LongString {
 /** Finds a long base64 text between two quotes near the beginning: most likely a parameter with content. */
 function findLongBase64(text: string, { decode }: LongContent): LongString | null {
   let start = text.indexOf('"') + 1;
-  for (let strings = 0; strings < 2 * MAX_STRINGS_BEFORE && start > 0; strings++) {
+  for (let strings = 0; strings < 2 * STRINGS_BEFORE && start > 0; strings++) {
     const end = text.indexOf('"', start);
     if (end - start >= LONG_STRING_CHARACTERS) {
       const bytes = decode(text.slice(start, end));
@@ -105,10 +111,10 @@ function decodeAround(text: string, { start, end, bytes }: LongString, options: 
   const name = Object.keys(params).find((name) => params[name] === placeholder);
   if (name === undefined || !options.content.isContent(name)) return null;
   params[name] = bytes;
-  return classify(value, rest);
+  return classify(value, rest, options.limits);
 }
 
-function classify(value: unknown, text: string): Message {
+function classify(value: unknown, text: string, { maxIdCharacters }: MessageLimits): Message {
   if (!isObject(value)) return malformed("message must be a JSON object");
 
   const hasMethod = "method" in value;
@@ -118,11 +124,11 @@ function classify(value: unknown, text: string): Message {
     return { type: "notification", method: value.method as string, params: value.params };
   }
 
-  const id = decodeId(value.id, text);
+  const id = decodeId(value.id, text, maxIdCharacters);
   if (id === null) {
     const isLong = typeof value.id === "string";
     return malformed(
-      isLong ? `id has more than ${MAX_ID_CHARACTERS} characters` : "id must be a string or a 64-bit integer",
+      isLong ? `id has more than ${maxIdCharacters} characters` : "id must be a string or a 64-bit integer",
     );
   }
   if (hasMethod) return decodeRequest(id, value);
@@ -167,26 +173,24 @@ function decodeRequest(id: RequestId, value: Record<string, unknown>): Message {
   return { ...request, trace: trace as TraceContext };
 }
 
-const MIN_ID = -(2n ** 63n);
-const MAX_ID = 2n ** 63n - 1n;
+const SMALLEST_ID = -(2n ** 63n);
+const LARGEST_ID = 2n ** 63n - 1n;
 /** Longest text of a 64-bit integer, so that a number of a million digits is not handed to BigInt. */
-const MAX_ID_DIGITS = 20;
-/** Of a text: it comes back in the answer, and stands in every log line about its request. Real ones have 36. */
-const MAX_ID_CHARACTERS = 64 * 1024;
+const LONGEST_INTEGER = 20;
 const INTEGER = /^-?(?:0|[1-9][0-9]*)$/;
 
-function decodeId(id: unknown, text: string): RequestId | null {
-  if (typeof id === "string") return id.length > MAX_ID_CHARACTERS ? null : JSON.stringify(id) as RequestId;
+function decodeId(id: unknown, text: string, maxCharacters: number): RequestId | null {
+  if (typeof id === "string") return id.length > maxCharacters ? null : JSON.stringify(id) as RequestId;
   if (typeof id !== "number") return null;
   const digits = String(id);
   if (isLeadingId(text, digits) && Number.isSafeInteger(id)) return digits as RequestId;
   const source = idSource(text);
   // `1.0` and `1e2` are not integers to the reference, whatever their value. `-0` is one, and comes back as `0`.
-  if (source.length > MAX_ID_DIGITS || !INTEGER.test(source)) return null;
+  if (source.length > LONGEST_INTEGER || !INTEGER.test(source)) return null;
   if (id === 0) return "0" as RequestId;
   if (Number.isSafeInteger(id)) return source as RequestId;
   const exact = BigInt(source);
-  return exact >= MIN_ID && exact <= MAX_ID ? source as RequestId : null;
+  return exact >= SMALLEST_ID && exact <= LARGEST_ID ? source as RequestId : null;
 }
 
 const LEADING = '{"id":';

@@ -20,18 +20,14 @@ export interface JsonLimits {
   readonly maxValues: number;
   /** Nested arrays and objects, the outermost counted. */
   readonly maxDepth: number;
+  /** Characters of one number or word in a long text: a number of 60 MiB takes a fifth of a second. */
+  readonly maxNumberCharacters: number;
 }
 
 /** Why a text is not acceptable JSON. The message may be shown to the peer. */
 export class StrictJsonError extends Error {
   override readonly name = "StrictJsonError";
 }
-
-/**
- * Characters of one number or word in a long text: a number of 60 MiB takes a fifth of a second. Any that means something
- * has a few dozen.
- */
-export const MAX_NUMBER_CHARACTERS = 1024;
 
 const LONE_SURROGATE_CANDIDATE = /\\u[dD][89a-fA-F]/;
 
@@ -145,7 +141,7 @@ export function endOfString(text: string, open: number): number {
  *
  * True as soon as a key is written with an escape: such a text is left to `SlowJsonParser`, which counts as it goes.
  */
-function hasEscapedKey(text: string, { maxValues, maxDepth }: JsonLimits): boolean {
+function hasEscapedKey(text: string, { maxValues, maxDepth, maxNumberCharacters }: JsonLimits): boolean {
   let depth = 0;
   let values = 0;
   /** The last string, which is a key if a colon follows. */
@@ -175,7 +171,7 @@ function hasEscapedKey(text: string, { maxValues, maxDepth }: JsonLimits): boole
         if (++values > maxValues) throw tooManyValues(maxValues);
         break;
       default:
-        if (isOfNumber(text.charCodeAt(at))) at = endOfNumber(text, at) - 1;
+        if (isOfNumber(text.charCodeAt(at))) at = endOfNumber(text, at, maxNumberCharacters) - 1;
     }
   }
   return false;
@@ -187,12 +183,10 @@ function isOfNumber(char: number): boolean {
     char === 0x2e;
 }
 
-function endOfNumber(text: string, start: number): number {
+function endOfNumber(text: string, start: number, maxCharacters: number): number {
   let at = start;
   while (isOfNumber(text.charCodeAt(at))) {
-    if (++at - start > MAX_NUMBER_CHARACTERS) {
-      throw new StrictJsonError(`a number of more than ${MAX_NUMBER_CHARACTERS} characters`);
-    }
+    if (++at - start > maxCharacters) throw new StrictJsonError(`a number of more than ${maxCharacters} characters`);
   }
   return at;
 }
@@ -208,6 +202,7 @@ class SlowJsonParser {
   readonly #text: string;
   readonly #maxValues: number;
   readonly #maxDepth: number;
+  readonly #maxNumberCharacters: number;
   readonly #checkSurrogates: boolean;
   #at = 0;
   #values = 0;
@@ -216,6 +211,7 @@ class SlowJsonParser {
     this.#text = text;
     this.#maxValues = limits.maxValues;
     this.#maxDepth = limits.maxDepth;
+    this.#maxNumberCharacters = limits.maxNumberCharacters;
     this.#checkSurrogates = LONE_SURROGATE_CANDIDATE.test(text);
   }
 
@@ -287,7 +283,7 @@ class SlowJsonParser {
   #skipWord(): void {
     for (; this.#at < this.#text.length; this.#at++) {
       const char = this.#text.charCodeAt(this.#at);
-      if (isOfNumber(char)) this.#at = endOfNumber(this.#text, this.#at) - 1;
+      if (isOfNumber(char)) this.#at = endOfNumber(this.#text, this.#at, this.#maxNumberCharacters) - 1;
       else if (char < 0x61 || char > 0x7a) return;
     }
   }

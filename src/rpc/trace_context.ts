@@ -16,15 +16,15 @@ export interface TraceContext {
 /** `VERSION-TRACE-PARENT-FLAGS`: all there is in version 00, and how every later version must begin. */
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-|$)/;
 
-/** Later versions may append to the 55 characters of version 00. Anything much longer is not a trace context. */
-const MAX_TRACEPARENT_CHARS = 256;
-
 const NO_FIELDS: LogFields = {};
 
-/** OpenTelemetry's names for logs in other formats: collectors find them without configuration. */
-export function traceFields(trace: TraceContext | undefined): LogFields {
+/**
+ * OpenTelemetry's names for logs in other formats: collectors find them without configuration. A `traceparent` of more
+ * than `maxCharacters` counts as none.
+ */
+export function traceFields(trace: TraceContext | undefined, maxCharacters: number): LogFields {
   const text = trace?.traceparent;
-  if (typeof text !== "string" || text.length > MAX_TRACEPARENT_CHARS) return NO_FIELDS;
+  if (typeof text !== "string" || text.length > maxCharacters) return NO_FIELDS;
   const [, version, traceId, spanId, more] = TRACEPARENT.exec(text) ?? [];
   if (version === undefined || traceId === undefined || spanId === undefined) return NO_FIELDS;
   if (version === "ff" || (version === "00" && more !== "")) return NO_FIELDS;

@@ -8,6 +8,7 @@
 import { DomainError } from "../errors.ts";
 import { MAX_HANDLES } from "../fs/limits.ts";
 import { errorFields, type LogFields, type Logger } from "../log.ts";
+import { MAX_TRACEPARENT_CHARACTERS } from "../protocol/limits.ts";
 import type { AnswerBudget } from "../rpc/answer_budget.ts";
 import type { RequestId } from "../rpc/envelope.ts";
 import { type TraceContext, traceFields } from "../rpc/trace_context.ts";
@@ -85,7 +86,11 @@ export class Call<Resources> implements CallContext<Resources> {
   }
 
   get log(): Logger {
-    return this.#log.with({ request: this.id, ...traceFields(this.#trace), ...this.#labels });
+    return this.#log.with({
+      request: this.id,
+      ...traceFields(this.#trace, MAX_TRACEPARENT_CHARACTERS),
+      ...this.#labels,
+    });
   }
 
   label(fields: LogFields): void {

@@ -15,12 +15,12 @@ import type { EnvironmentInfo } from "../protocol/environment.ts";
 import { LONG_CONTENT } from "../protocol/base64.ts";
 import {
   ANSWER_FLOOR_BYTES,
-  JSON_LIMITS,
   MAX_ANSWER_BYTES,
   MAX_ANSWER_BYTES_OF_ALL,
   MAX_REQUEST_BYTES_IN_FLIGHT,
   MAX_REQUESTS_IN_FLIGHT,
   MAX_WAITING_REQUESTS,
+  MESSAGE_LIMITS,
   OUTBOUND_LIMITS,
 } from "../protocol/limits.ts";
 import { plainInitialize } from "../protocol/plain_initialize.ts";
@@ -72,7 +72,7 @@ export interface ConnectionOptions<Resources extends SessionResources> {
   answersAfterEnd: boolean;
 }
 
-const DECODING: DecodeOptions = { limits: JSON_LIMITS, content: LONG_CONTENT };
+const DECODING: DecodeOptions = { limits: MESSAGE_LIMITS, content: LONG_CONTENT };
 
 /** How long answers may take to leave once a connection was told to end. */
 const FINAL_ANSWERS_MS = 2000;

@@ -10,10 +10,10 @@ import {
 } from "../../src/rpc/envelope.ts";
 import { contentResult, EncodedResult } from "../../src/rpc/encoded_result.ts";
 import { LONG_CONTENT } from "../../src/protocol/base64.ts";
-import { JSON_LIMITS } from "../../src/protocol/limits.ts";
+import { MESSAGE_LIMITS } from "../../src/protocol/limits.ts";
 import { StreamedMessage, writeStreamed } from "../../src/rpc/streamed_message.ts";
 
-const decodeMessage = (text: string) => decode(text, { limits: JSON_LIMITS, content: LONG_CONTENT });
+const decodeMessage = (text: string) => decode(text, { limits: MESSAGE_LIMITS, content: LONG_CONTENT });
 
 const id = (json: string) => json as RequestId;
 
@@ -118,6 +118,18 @@ Deno.test("decodeMessage() refuses an id that is longer than any client's", () =
     type: "malformed",
     reason: "a number of more than 1024 characters",
   });
+});
+
+Deno.test("decodeMessage() keeps to the bounds of its caller", () => {
+  const limits = { maxValues: 4, maxDepth: 2, maxNumberCharacters: 3, maxIdCharacters: 2 };
+  const reason = (text: string) => {
+    const message = decode(text, { limits, content: LONG_CONTENT });
+    return message.type === "malformed" ? message.reason : null;
+  };
+  assert.equal(reason('{"id":"ab","method":"m"}'), null);
+  assert.equal(reason('{"id":"abc","method":"m"}'), "id has more than 2 characters");
+  assert.equal(reason('{"id":"abc","params":{}}'), "id has more than 2 characters");
+  assert.equal(reason('{"id":1000,"method":"m"}'), "a number of more than 3 characters");
 });
 
 Deno.test("a malformed message's reason never quotes the message", () => {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { JSON_LIMITS, MAX_JSON_DEPTH, MAX_JSON_VALUES } from "../../src/protocol/limits.ts";
-import { MAX_NUMBER_CHARACTERS, parseStrictJson as parse, StrictJsonError } from "../../src/rpc/strict_json.ts";
+import { MAX_JSON_DEPTH, MAX_JSON_VALUES, MAX_NUMBER_CHARACTERS, MESSAGE_LIMITS } from "../../src/protocol/limits.ts";
+import { parseStrictJson as parse, StrictJsonError } from "../../src/rpc/strict_json.ts";
 import { Random } from "../support/random.ts";
 
-const parseStrictJson = (text: string) => parse(text, JSON_LIMITS);
+const parseStrictJson = (text: string) => parse(text, MESSAGE_LIMITS);
 
 function refuses(text: string, reason: RegExp): void {
   assert.throws(

@@ -16,7 +16,7 @@ import type {
   ProcessNotification,
 } from "../../src/protocol/method_types.ts";
 import type { EnvironmentInfo } from "../../src/protocol/environment.ts";
-import { JSON_LIMITS } from "../../src/protocol/limits.ts";
+import { MESSAGE_LIMITS } from "../../src/protocol/limits.ts";
 import {
   decodeWhole,
   encodeNotification,
@@ -163,7 +163,7 @@ export class Client implements AsyncDisposable {
   }
 
   #receive(text: string): void {
-    const message = decodeWhole(text, JSON_LIMITS);
+    const message = decodeWhole(text, MESSAGE_LIMITS);
     switch (message.type) {
       case "result":
         this.#calls.settle(message.id, { result: message.result });
