@@ -5,6 +5,8 @@
  * Messages say what was attempted, then a colon and what was found. None of them holds a token.
  */
 
+import { ERROR_CODES } from "../protocol/error_codes.ts";
+
 /**
  * What went wrong, as a word. Each is the `kind` of one class.
  *
@@ -95,9 +97,6 @@ export class ProtocolError extends ClientError {
   readonly kind = "protocol";
 }
 
-/** The wire code of a path, handle or file that does not exist. */
-const NOT_FOUND_CODE = -32004;
-
 /**
  * The server answered a request with an error.
  *
@@ -128,7 +127,7 @@ export class ServerError extends ClientError {
 
   /** Whether a path or handle does not exist. */
   get isNotFound(): boolean {
-    return this.code === NOT_FOUND_CODE;
+    return this.code === ERROR_CODES.notFound;
   }
 }
 

@@ -4,6 +4,7 @@ import type { Devbox } from "../../client/devbox.ts";
 import { ServerError } from "../../client/errors.ts";
 import type { ProcessInfo } from "../../client/process/process_types.ts";
 import { type Signal, wireSignal } from "../../client/process/signals.ts";
+import { ERROR_CODES } from "../../protocol/error_codes.ts";
 import { quoted, refusal, usageError } from "../cli_error.ts";
 import type { FlagTable } from "../flags.ts";
 import { runClientCommand } from "./client_command.ts";
@@ -118,6 +119,10 @@ async function end(box: Devbox, { uid, name, exited }: ProcessInfo, how: { tree:
     ...mode,
   });
   if (survivorPids.length > 0) {
-    throw new ServerError("process/terminate", -32603, `could not be ended: pids ${survivorPids.join(", ")}`);
+    throw new ServerError(
+      "process/terminate",
+      ERROR_CODES.internal,
+      `could not be ended: pids ${survivorPids.join(", ")}`,
+    );
   }
 }

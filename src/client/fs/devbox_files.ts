@@ -5,6 +5,7 @@
  */
 
 import { toFileUri } from "../../path_uri.ts";
+import { ERROR_CODES } from "../../protocol/error_codes.ts";
 import type { MetadataField } from "../../protocol/fs.ts";
 import { ServerError } from "../errors.ts";
 import type { OutputStream } from "../process/output_stream.ts";
@@ -96,7 +97,7 @@ export class DevboxFiles {
     const { atomic, ifMatch, mode, signal } = options;
     if (ifMatch !== undefined) {
       const message = `cannot write ${bytes.length} bytes on a condition: at most ${SINGLE_MESSAGE_BYTES} can be`;
-      throw new ServerError("fs/writeFile", -32600, message);
+      throw new ServerError("fs/writeFile", ERROR_CODES.invalidRequest, message);
     }
     const { sandbox } = confinement(options);
     if (atomic === true) {

@@ -3,6 +3,7 @@
  * when that is lost, and makes sure that it is still the same file.
  */
 
+import { ERROR_CODES } from "../../protocol/error_codes.ts";
 import type { FsGetMetadataResult } from "../../protocol/fs_results.ts";
 import { decodeBase64, encodeBase64 } from "../base64.ts";
 import { abortedBy, ConnectionLostError, ServerError } from "../errors.ts";
@@ -24,7 +25,6 @@ export const BLOCK_BYTES: number = 256 * 1024;
 /** A handle that is unknown so often, without any block in between, means that something else is wrong. */
 const MAX_REOPENS = 100;
 
-const INVALID_REQUEST = -32600;
 const BLOCK_METHODS = ["fs/readBlock", "fs/writeBlock"];
 
 /** What tells two files of one path apart. */
@@ -96,7 +96,7 @@ export class FileHandle {
     if (isAgain && mode === "replace" && !session.has("fsOpenUpdate")) {
       throw new ServerError(
         "fs/open",
-        INVALID_REQUEST,
+        ERROR_CODES.invalidRequest,
         "cannot go on writing: the connection was lost, and this server cannot open a file again",
       );
     }
@@ -126,7 +126,7 @@ export class FileHandle {
     const before = this.#identity ??= { inode, modifiedAtMs, size } as Identity;
     if (before.inode !== inode || before.modifiedAtMs !== modifiedAtMs || before.size !== size) {
       const message = "cannot go on reading: the file has changed while the connection was lost";
-      throw new ServerError("fs/open", INVALID_REQUEST, message);
+      throw new ServerError("fs/open", ERROR_CODES.invalidRequest, message);
     }
   }
 

@@ -9,6 +9,7 @@
 // The type alone: none of the server's code comes along.
 import type * as fs from "../../fs/file_system.ts";
 import { type NativePath, parsePath, toFileUri } from "../../path_uri.ts";
+import { ERROR_CODES } from "../../protocol/error_codes.ts";
 import type { FsDirectoryEntry, FsGetMetadataResult, FsListEntry, FsWalkResult } from "../../protocol/fs_results.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import { decodeBase64, encodeBase64 } from "../base64.ts";
@@ -23,8 +24,6 @@ export interface FileView {
   readonly signal?: AbortSignal | undefined;
 }
 
-const INVALID_REQUEST = -32600;
-const INTERNAL_ERROR = -32603;
 /** What a sink gets at once: a multiple of 3. */
 const PIECE_BYTES = 192 * 1024;
 /** Content of one message: its base64 fits into a frame, with room for the rest of the request. */
@@ -57,7 +56,7 @@ export class RemoteFileSystem implements fs.FileSystem {
     if (large !== undefined) {
       throw new ServerError(
         "fs/readFile",
-        INVALID_REQUEST,
+        ERROR_CODES.invalidRequest,
         "cannot stream content from a remote filesystem: read the file whole, or use open()",
       );
     }
@@ -105,7 +104,7 @@ export class RemoteFileSystem implements fs.FileSystem {
     if (atomic || ifMatch !== null) {
       const message =
         `cannot write ${data.length} bytes at once: at most ${MAX_MESSAGE_CONTENT_BYTES} fit into a message`;
-      throw new ServerError("fs/writeFile", INVALID_REQUEST, message);
+      throw new ServerError("fs/writeFile", ERROR_CODES.invalidRequest, message);
     }
     const file = await this.open({ path, mode: "replace", followSymlinks });
     try {
@@ -230,7 +229,7 @@ class RemoteFile implements fs.OpenFile {
   }
 
   #requireOpen(method: string): void {
-    if (this.#closing !== null) throw new ServerError(method, INTERNAL_ERROR, "the file is closed");
+    if (this.#closing !== null) throw new ServerError(method, ERROR_CODES.internal, "the file is closed");
   }
 }
 

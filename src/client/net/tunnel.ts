@@ -6,6 +6,7 @@
  * program at the other end has seen its end.
  */
 
+import { ERROR_CODES } from "../../protocol/error_codes.ts";
 import { decodeBase64, encodeBase64 } from "../base64.ts";
 import { ConnectionLostError, ServerError } from "../errors.ts";
 import type { Session } from "../session/session.ts";
@@ -82,7 +83,7 @@ export class Tunnel {
     if (!session.has("netConnect")) {
       throw new ServerError(
         "net/connect",
-        -32601,
+        ERROR_CODES.methodNotFound,
         "cannot open a tunnel: the server must be started with --allow-tunnel",
       );
     }

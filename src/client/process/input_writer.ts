@@ -5,6 +5,7 @@
  * same id. A few are on their way at a time; further writes wait.
  */
 
+import { ERROR_CODES } from "../../protocol/error_codes.ts";
 import type { ProcessRef } from "../../protocol/process_ref.ts";
 import { encodeBase64 } from "../base64.ts";
 import { ServerError } from "../errors.ts";
@@ -18,7 +19,6 @@ const MAX_WRITES_UNDER_WAY = 128;
 /** The default end-of-file character of a terminal. */
 const END_OF_TRANSMISSION = Uint8Array.of(0x04);
 
-const INVALID_REQUEST = -32600;
 const REFUSALS = {
   stdinClosed: "its input is closed",
   unknownProcess: "there is no such process any more",
@@ -70,7 +70,11 @@ export class InputWriter {
   async close(): Promise<void> {
     if (this.#isTerminal) return await this.write(END_OF_TRANSMISSION);
     if (!this.#session.has("processCloseStdin")) {
-      throw new ServerError("process/closeStdin", INVALID_REQUEST, "this server cannot close the input of a process");
+      throw new ServerError(
+        "process/closeStdin",
+        ERROR_CODES.invalidRequest,
+        "this server cannot close the input of a process",
+      );
     }
     // The server keeps the order of requests about one input.
     const closing = this.#session.call("process/closeStdin", this.#reference);
@@ -102,7 +106,11 @@ export class InputWriter {
   async #request(chunk: string, writeId: string): Promise<void> {
     const { status } = await this.#session.call("process/write", { ...this.#reference, writeId, chunk });
     if (status === "accepted") return;
-    throw new ServerError("process/write", INVALID_REQUEST, `cannot write to the process: ${REFUSALS[status]}`);
+    throw new ServerError(
+      "process/write",
+      ERROR_CODES.invalidRequest,
+      `cannot write to the process: ${REFUSALS[status]}`,
+    );
   }
 
   #settled(bytes: number): void {

@@ -1,5 +1,6 @@
 /** Starts processes, and finds those that were started before. */
 
+import { ERROR_CODES } from "../../protocol/error_codes.ts";
 import { abortedBy, ServerError } from "../errors.ts";
 import type { Session } from "../session/session.ts";
 import type { OverflowRule } from "./output_hub.ts";
@@ -85,10 +86,9 @@ function overflowRule(wanted: "acknowledged" | "latest", isHeld: boolean): Overf
   return { type: "latest", maxBytes: wanted === "latest" ? LATEST_BYTES : UNACKNOWLEDGED_BYTES };
 }
 
-const INVALID_REQUEST = -32600;
-
 function isInUse(error: ServerError, processId: string): boolean {
-  return error.code === INVALID_REQUEST && error.message.includes(processId) && /already exists/.test(error.message);
+  return error.code === ERROR_CODES.invalidRequest && error.message.includes(processId) &&
+    /already exists/.test(error.message);
 }
 
 /** Aborting the signal of a start ends the process. */

@@ -1,6 +1,7 @@
 /** What is said first on a new link: `initialize`, its answer, `initialized`. */
 
 import type { EnvironmentInfo } from "../../protocol/environment.ts";
+import { ERROR_CODES } from "../../protocol/error_codes.ts";
 import { ProtocolError, ServerError, SessionExpiredError } from "../errors.ts";
 
 /** Who connects, and which session is meant. */
@@ -74,11 +75,11 @@ export function readWelcome(result: unknown): Welcome {
   };
 }
 
-const INVALID_REQUEST = -32600;
-
 /** A refused `initialize` as the error it means. -32010, a session that somebody else holds, is for trying again. */
 export function handshakeError(error: ServerError, { resumeSessionId }: HandshakeOptions): Error {
-  if (resumeSessionId === null || error.code !== INVALID_REQUEST || !/unknown session/i.test(error.message)) {
+  if (
+    resumeSessionId === null || error.code !== ERROR_CODES.invalidRequest || !/unknown session/i.test(error.message)
+  ) {
     return error;
   }
   return new SessionExpiredError(`cannot resume the session: ${error.message}`, { cause: error });

@@ -3,11 +3,10 @@
  * may be repeated, is sent again on the next one, under the same number and in the same order.
  */
 
+import { ERROR_CODES } from "../../protocol/error_codes.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import { ServerError } from "../errors.ts";
 import { isRepeatable } from "./repeatable.ts";
-
-const INVALID_REQUEST = -32600;
 
 /** Particulars of one request. */
 export interface CallOptions {
@@ -54,7 +53,7 @@ export class RequestTable {
     if (isTooLong(text)) {
       const message =
         `cannot send ${method}: ${text.length} characters, and a message has at most ${MAX_FRAME_BYTES} bytes`;
-      return { id, answer: Promise.reject(new ServerError(method, INVALID_REQUEST, message)) };
+      return { id, answer: Promise.reject(new ServerError(method, ERROR_CODES.invalidRequest, message)) };
     }
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.#open.set(id, {
