@@ -45,6 +45,12 @@ export type Purpose = "command" | "files";
 /** A failure may pass, or be fixed by installing something: try again after this time. */
 const RETRY_AFTER_MS = 30_000;
 
+/** The machine has run out of processes, memory or descriptors, which says nothing about the sandbox. */
+const EXHAUSTION = /\(os error (?:11|12|23|24)\)|Resource temporarily unavailable|Cannot allocate memory|Too many open files/;
+
+/** Time enough for others to end, and so long that a storm of requests does not become a storm of trials. */
+const RETRY_AFTER_EXHAUSTION_MS = 500;
+
 export interface SandboxProbeOptions {
   readonly setting: SandboxSetting;
   readonly host: ProbeHost;
@@ -154,12 +160,16 @@ class Remembered<T> {
       this.#answer = this.#ask().catch((error): Availability<T> => {
         return { isAvailable: false, reason: messageOf(error) };
       }).then((answer) => {
-        if (!answer.isAvailable) this.#askAgainAt = this.#clock.now() + RETRY_AFTER_MS;
+        if (!answer.isAvailable) this.#askAgainAt = this.#clock.now() + retryDelay(answer.reason);
         return answer;
       });
     }
     return this.#answer;
   }
+}
+
+function retryDelay(reason: string): number {
+  return EXHAUSTION.test(reason) ? RETRY_AFTER_EXHAUSTION_MS : RETRY_AFTER_MS;
 }
 
 function broken<T>(found: T, reason: string): Unavailability<T> {

@@ -156,6 +156,19 @@ Deno.test("SandboxProbe never goes beyond the setting", async () => {
   assert.deepEqual(refuse.host.asked, []);
 });
 
+Deno.test("SandboxProbe looks again soon after a failure for want of processes, memory or descriptors", async () => {
+  const { host, clock, probe } = setUp(
+    "bubblewrap",
+    (host) => (host.bubblewrap = no("/usr/bin/bwrap cannot be run: Resource temporarily unavailable (os error 11)")),
+  );
+  assert.match(await refusal(probe, READ_ONLY), /temporarily unavailable/);
+  host.bubblewrap = yes(TOOL);
+  await refusal(probe, READ_ONLY);
+  assert.deepEqual(host.asked, ["find"]);
+  clock.advance(500);
+  assert.equal((await probe.choose(READ_ONLY)).type, "bubblewrap");
+});
+
 Deno.test("SandboxProbe looks again some time after a failure, and never after a success", async () => {
   const { host, clock, probe } = setUp("bubblewrap", (host) => (host.bubblewrap = no("not yet")));
   await refusal(probe, READ_ONLY);
