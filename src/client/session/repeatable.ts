@@ -7,8 +7,11 @@ import type { MethodName } from "../../protocol/method_types.ts";
 
 type Rule = boolean | ((params: Record<string, unknown>) => boolean);
 
-/** A method that is not here is not repeated. */
-const RULES: Readonly<Partial<Record<MethodName | "process/ack", Rule>>> = {
+/** Every method has a rule: one that is forgotten does not compile. */
+const RULES: Readonly<Record<MethodName, Rule>> = {
+  // A handshake belongs to its connection, and is not made here.
+  "initialize": false,
+  "rpc.discover": false,
   "environment/info": true,
   "environment/status": true,
   "environment/sandbox": true,
@@ -26,10 +29,14 @@ const RULES: Readonly<Partial<Record<MethodName | "process/ack", Rule>>> = {
   "process/closeStdin": true,
   "process/terminate": true,
   "process/resize": true,
+  "process/signal": false,
   "process/wait": true,
   "process/snapshot": true,
   "process/list": true,
   "session/end": true,
+  // Attachments end with their connection. Whoever attaches again says from where on.
+  "process/attach": false,
+  "process/detach": false,
 
   "fs/readFile": true,
   // With a condition the second attempt would find what the first has written.
@@ -43,11 +50,30 @@ const RULES: Readonly<Partial<Record<MethodName | "process/ack", Rule>>> = {
   "fs/remove": (params) => params.force !== false,
   "fs/chmod": true,
   "fs/setTimes": true,
+  // A second attempt would find what the first has left.
+  "fs/copy": false,
+  "fs/rename": false,
+  "fs/symlink": false,
+  // Handles and watches end with their connection, and so do tunnels.
+  "fs/open": false,
+  "fs/readBlock": false,
+  "fs/writeBlock": false,
+  "fs/close": false,
+  "fs/watchMissing": false,
+  "fs/watch": false,
   "fs/unwatch": true,
+  "net/connect": false,
+  "net/write": false,
+  "net/closeWrite": false,
+  "net/ack": false,
+  "net/close": false,
+
+  "http/request": false,
 };
 
 /** Whether a request may be sent a second time. */
 export function isRepeatable(method: string, params: unknown): boolean {
+  // The method may be one of a newer server.
   const rule = RULES[method as MethodName] ?? false;
   return typeof rule === "function" ? rule((params ?? {}) as Record<string, unknown>) : rule;
 }
