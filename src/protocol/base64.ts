@@ -5,15 +5,27 @@
  * member then holds the bytes in place of their text, and schemas take either.
  */
 
+import type { MethodName, MethodTypes } from "./method_types.ts";
+
 /** What a member with content holds: its text, or the bytes of a long one. JSON itself has no bytes. */
 export type Base64Content = string | Uint8Array<ArrayBuffer>;
 
-/** The members of requests that hold content. */
-const CONTENT_MEMBERS: ReadonlySet<string> = new Set(["chunk", "dataBase64", "bodyBase64"]);
+/** The requests with content, and the member that holds it. */
+export const CONTENT_MEMBERS: { readonly [Name in MethodName]?: MemberOf<MethodTypes[Name]["params"]> } = {
+  "process/write": "chunk",
+  "fs/writeBlock": "chunk",
+  "fs/writeFile": "dataBase64",
+  "net/write": "chunk",
+  "http/request": "bodyBase64",
+};
+
+type MemberOf<Params> = Params extends object ? keyof Params & string : never;
+
+const contentNames: ReadonlySet<string> = new Set(Object.values(CONTENT_MEMBERS));
 
 /** How the envelope treats long content of requests. */
 export const LONG_CONTENT = {
-  isContent: (member: string): boolean => CONTENT_MEMBERS.has(member),
+  isContent: (member: string): boolean => contentNames.has(member),
   decode: decodeBase64,
 };
 

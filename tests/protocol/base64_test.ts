@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { contentBytes, decodeBase64, LONG_CONTENT } from "../../src/protocol/base64.ts";
+import { CONTENT_MEMBERS, contentBytes, decodeBase64, LONG_CONTENT } from "../../src/protocol/base64.ts";
 import type { JsonSchema } from "../../src/protocol/spec.ts";
 import { loadSpecCheck } from "../support/spec_check.ts";
 
@@ -17,19 +17,21 @@ Deno.test("contentBytes() decodes text, and hands on bytes that were decoded bef
   assert.equal(contentBytes(bytes), bytes);
 });
 
-Deno.test("the members that may hold bytes are those that the document calls base64", async () => {
+Deno.test("the members that may hold bytes are those that the document calls base64, of each request", async () => {
   const { document } = await loadSpecCheck();
-  const named = new Set<string>();
-  const look = (schema: JsonSchema): void => {
+  const found: Record<string, string> = {};
+  const look = (method: string, schema: JsonSchema): void => {
     for (const [name, member] of Object.entries(schema.properties ?? {})) {
-      if ([member, ...member.anyOf ?? []].some(({ contentEncoding }) => contentEncoding === "base64")) named.add(name);
+      const isContent = [member, ...member.anyOf ?? []].some(({ contentEncoding }) => contentEncoding === "base64");
+      if (isContent) found[method] = name;
     }
-    for (const form of [...schema.oneOf ?? [], ...schema.anyOf ?? [], ...schema.allOf ?? []]) look(form);
+    for (const form of [...schema.oneOf ?? [], ...schema.anyOf ?? [], ...schema.allOf ?? []]) look(method, form);
   };
   for (const method of document.methods) {
-    if (method.result !== undefined) look(method["x-paramsSchema"]);
+    if (method.result !== undefined) look(method.name, method["x-paramsSchema"]);
   }
-  assert.deepEqual([...named].sort(), ["bodyBase64", "chunk", "dataBase64"]);
-  for (const name of named) assert.ok(LONG_CONTENT.isContent(name), name);
+  assert.ok(found["fs/writeFile"] === "dataBase64");
+  assert.deepEqual(found, { ...CONTENT_MEMBERS });
+  for (const name of Object.values(found)) assert.ok(LONG_CONTENT.isContent(name), name);
   assert.ok(!LONG_CONTENT.isContent("path"));
 });

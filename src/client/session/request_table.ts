@@ -3,8 +3,11 @@
  * may be repeated, is sent again on the next one, under the same number and in the same order.
  */
 
+import { isObject } from "../../json_object.ts";
+import { CONTENT_MEMBERS } from "../../protocol/base64.ts";
 import { ERROR_CODES } from "../../protocol/error_codes.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
+import type { MethodName } from "../../protocol/method_types.ts";
 import { ServerError } from "../errors.ts";
 import { isRepeatable } from "./repeatable.ts";
 
@@ -128,14 +131,6 @@ export class RequestTable {
   }
 }
 
-/** Members that are base64, and long. The long way, `JSON.stringify`, looks at every character of what needs no escapes. */
-const BASE64_MEMBERS: Readonly<Record<string, string>> = {
-  "process/write": "chunk",
-  "fs/writeBlock": "chunk",
-  "fs/writeFile": "dataBase64",
-  "net/write": "chunk",
-};
-
 /**
  * A server ends a connection on which such a frame comes. The request would be repeated on the next connection and end
  * that, too, forever.
@@ -146,11 +141,17 @@ function isTooLong(text: string): boolean {
   return text.length > MAX_FRAME_BYTES || new TextEncoder().encode(text).length > MAX_FRAME_BYTES;
 }
 
+/** From this length on, content is put into the text as it is: `JSON.stringify` looks for characters to be escaped. */
+const LONG_CONTENT_CHARACTERS = 128 * 1024;
+
 function encode(id: number, method: string, params: unknown): string {
-  const member = BASE64_MEMBERS[method];
-  if (member !== undefined) {
-    const { [member]: text, ...rest } = params as Record<string, string>;
-    return `{"id":${id},"method":"${method}","params":${JSON.stringify(rest).slice(0, -1)},"${member}":"${text}"}}`;
+  const member = CONTENT_MEMBERS[method as MethodName];
+  if (member !== undefined && isObject(params)) {
+    const { [member]: content, ...rest } = params;
+    if (typeof content === "string" && content.length >= LONG_CONTENT_CHARACTERS) {
+      const beginning = JSON.stringify({ ...rest, [member]: "" }).slice(0, -2);
+      return `{"id":${id},"method":"${method}","params":${beginning}${content}"}}`;
+    }
   }
   const members = params === undefined ? "" : `,"params":${JSON.stringify(params)}`;
   return `{"id":${id},"method":"${method}"${members}}`;

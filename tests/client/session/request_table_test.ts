@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { RequestTable } from "../../../src/client/session/request_table.ts";
+
+/** The message of one request, as a server reads it. */
+function sent(method: string, params: unknown): unknown {
+  const requests = new RequestTable();
+  const { id } = requests.add(method, params, {});
+  let text = "";
+  requests.send(id, (message) => text = message);
+  return JSON.parse(text);
+}
+
+const LONG = "QUJD".repeat(64 * 1024);
+
+Deno.test("a request with content says the same, however long its content and wherever it stands", () => {
+  for (const content of ["", "QUJD", LONG]) {
+    const table: [method: string, params: Record<string, unknown>][] = [
+      ["process/write", { processId: "p", chunk: content, writeId: "w" }],
+      ["process/write", { chunk: content }],
+      ["fs/writeBlock", { handleId: "h", offset: 0, chunk: content }],
+      ["fs/writeFile", { dataBase64: content, path: "file:///a" }],
+      ["net/write", { tunnelId: "t", chunk: content }],
+      ["http/request", { url: "http://localhost/", bodyBase64: content }],
+    ];
+    for (const [method, params] of table) assert.deepEqual(sent(method, params), { id: 1, method, params }, method);
+  }
+});
+
+Deno.test("a request whose content is missing or no base64 is still a message, which the server can refuse", () => {
+  for (const chunk of ['a"b', "QUJD\n", 7, null]) {
+    const params = { processId: "p", chunk };
+    assert.deepEqual(sent("process/write", params), { id: 1, method: "process/write", params });
+  }
+  assert.deepEqual(sent("http/request", { url: "http://localhost/" }), {
+    id: 1,
+    method: "http/request",
+    params: { url: "http://localhost/" },
+  });
+  assert.deepEqual(sent("process/write", null), { id: 1, method: "process/write", params: null });
+});
