@@ -28,7 +28,7 @@ export const OutputChunkField = z.object(chunkMembers);
 export type OutputChunkField = z.output<typeof OutputChunkField>;
 
 /** Why a process ended; only for clients that asked to be told. */
-const EndReasonField = z.enum([
+export const EndReason = z.enum([
   "exit",
   "signal",
   "terminated",
@@ -37,6 +37,7 @@ const EndReasonField = z.enum([
   "sessionExpired",
   "serverShutdown",
 ]);
+export type EndReason = z.output<typeof EndReason>;
 
 /** Something a sandbox refused for the sake of the network. */
 export const NetworkDenialField = z.object({
@@ -49,7 +50,7 @@ export type NetworkDenialField = z.output<typeof NetworkDenialField>;
 
 /** Members of a result or notification that a client has to opt in to, since others compare whole objects. */
 const detailMembers = {
-  endReason: z.exactOptional(z.nullable(EndReasonField)),
+  endReason: z.exactOptional(z.nullable(EndReason)),
   /** `SIGTERM` and the like, when a signal ended the process. */
   signal: z.exactOptional(z.nullable(z.string())),
   /** So far. Null when it is not known what was refused: no sandbox, one with network, or a system that cannot tell. */

@@ -1,6 +1,7 @@
 /** The `info` command: what is at the other end. */
 
 import { pathOf } from "../../client/fs/paths.ts";
+import type { MethodTypes } from "../../protocol/method_types.ts";
 import { VERSION } from "../../version.ts";
 import { refuseSurplus } from "../cli_error.ts";
 import type { FlagTable } from "../flags.ts";
@@ -20,8 +21,7 @@ of an executor that is reached through a rendezvous.
 
 export const INFO_FLAGS = { json: JSON_FLAG, ...WHERE_FLAGS, help: HELP_FLAG } as const satisfies FlagTable;
 
-/** What can be told of a sandbox, as `environment/sandbox` answers. */
-type Sandbox = Record<string, unknown> & { setting?: string };
+type Sandbox = MethodTypes["environment/sandbox"]["result"];
 
 /** Resolves with the exit code. */
 export function info(args: readonly string[]): Promise<number> {
@@ -68,10 +68,8 @@ export function info(args: readonly string[]): Promise<number> {
 
 /** Which of the ways to make a sandbox work. */
 function sandboxText(sandbox: Sandbox): string {
-  const works = ["bubblewrap", "landlock"].filter((name) =>
-    (sandbox[name] as { works?: boolean } | null)?.works === true
-  );
-  return `${works.join(", ") || "none works"} (setting ${sandbox.setting ?? "unknown"})`;
+  const works = (["bubblewrap", "landlock"] as const).filter((name) => sandbox[name].works);
+  return `${works.join(", ") || "none works"} (setting ${sandbox.setting})`;
 }
 
 /** The key an executor has proven to be its own, as it is remembered here; null for all other places. */

@@ -5,6 +5,7 @@ import { ServerError } from "../../client/errors.ts";
 import type { ProcessInfo } from "../../client/process/process_types.ts";
 import { type Signal, wireSignal } from "../../client/process/signals.ts";
 import { ERROR_CODES } from "../../protocol/error_codes.ts";
+import type { MethodTypes } from "../../protocol/method_types.ts";
 import { quoted, refusal, usageError } from "../cli_error.ts";
 import type { FlagTable } from "../flags.ts";
 import { runClientCommand } from "./client_command.ts";
@@ -23,6 +24,8 @@ killed with everything that descends from it.
   exec-server kill -INT 4r1c0dq9m2zt   also -s INT, -2`;
 
 const GRACE_MS = 5_000;
+
+type Terminated = MethodTypes["process/terminate"]["result"];
 
 export const KILL_FLAGS = {
   signal: {
@@ -114,10 +117,7 @@ async function end(box: Devbox, { uid, name, exited }: ProcessInfo, how: { tree:
   const wire = how.tree ? null : wireSignal(how.signal);
   if (wire !== null) return void await box.call("process/signal", { uid, signal: wire });
   const mode = how.tree ? { mode: { type: "graceful", timeoutMs: GRACE_MS }, tree: true } : {};
-  const { survivorPids = [] } = await box.call<{ survivorPids?: readonly number[] }>("process/terminate", {
-    uid,
-    ...mode,
-  });
+  const { survivorPids = [] } = await box.call<Terminated>("process/terminate", { uid, ...mode });
   if (survivorPids.length > 0) {
     throw new ServerError(
       "process/terminate",

@@ -12,9 +12,12 @@ import { type NativePath, parsePath, toFileUri } from "../../path_uri.ts";
 import { ERROR_CODES } from "../../protocol/error_codes.ts";
 import type { FsDirectoryEntry, FsGetMetadataResult, FsListEntry, FsWalkResult } from "../../protocol/fs_results.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
+import type { MethodName, MethodTypes } from "../../protocol/method_types.ts";
 import { decodeBase64, encodeBase64 } from "../base64.ts";
 import { abortedBy, AbortedError, ServerError } from "../errors.ts";
 import type { Session } from "../session/session.ts";
+
+type FileMethod = Extract<MethodName, `fs/${string}`>;
 
 /** What all operations of one view have in common. */
 export interface FileView {
@@ -78,7 +81,7 @@ export class RemoteFileSystem implements fs.FileSystem {
       ...(offset === 0 ? {} : { offset }),
       ...(length === null ? {} : { length }),
     };
-    const { dataBase64 } = await this.#ask<{ dataBase64: string }>("fs/readFile", params, signal);
+    const { dataBase64 } = await this.#ask("fs/readFile", params, signal);
     return decodeBase64(dataBase64);
   }
 
@@ -131,25 +134,21 @@ export class RemoteFileSystem implements fs.FileSystem {
     { path, followSymlinks, fields }: fs.GetMetadataRequest,
     signal?: AbortSignal,
   ): Promise<FsGetMetadataResult> {
-    const wanted = fields.length === 0 ? {} : { fields };
+    const wanted = fields.length === 0 ? {} : { fields: [...fields] };
     return await this.#ask("fs/getMetadata", { path: uriOf(path), ...links(followSymlinks), ...wanted }, signal);
   }
 
   async canonicalize(path: NativePath): Promise<NativePath> {
-    const result = await this.#ask<{ path: string }>("fs/canonicalize", { path: uriOf(path) });
+    const result = await this.#ask("fs/canonicalize", { path: uriOf(path) });
     return parsePath(result.path).native;
   }
 
   async readDirectory(path: NativePath, signal?: AbortSignal): Promise<FsDirectoryEntry[]> {
-    return await this.#entries("fs/readDirectory", path, signal);
+    return (await this.#ask("fs/readDirectory", { path: uriOf(path) }, signal)).entries;
   }
 
   async list(path: NativePath, signal?: AbortSignal): Promise<FsListEntry[]> {
-    return await this.#entries("fs/list", path, signal);
-  }
-
-  async #entries<Entry>(method: string, path: NativePath, signal?: AbortSignal): Promise<Entry[]> {
-    return (await this.#ask<{ entries: Entry[] }>(method, { path: uriOf(path) }, signal)).entries;
+    return (await this.#ask("fs/list", { path: uriOf(path) }, signal)).entries;
   }
 
   async walk({ path, options }: fs.WalkRequest, signal?: AbortSignal): Promise<FsWalkResult> {
@@ -189,10 +188,14 @@ export class RemoteFileSystem implements fs.FileSystem {
     await this.#ask("fs/symlink", { path: uriOf(path), target: link });
   }
 
-  async #ask<Result>(method: string, params: Record<string, unknown>, signal?: AbortSignal): Promise<Result> {
+  async #ask<Name extends FileMethod>(
+    method: Name,
+    params: MethodTypes[Name]["params"],
+    signal?: AbortSignal,
+  ): Promise<MethodTypes[Name]["result"]> {
     const options = { signal: signal ?? this.#signal };
     try {
-      return await this.#session.request(method, { ...params, ...this.#sandbox }, options) as Result;
+      return await this.#session.call(method, { ...params, ...this.#sandbox }, options);
     } catch (error) {
       // A caller that gives a signal to one operation gets its reason back, as from the other implementations.
       if (signal?.aborted && error instanceof AbortedError) throw signal.reason;

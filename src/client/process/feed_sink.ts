@@ -1,5 +1,6 @@
 /** What is told of one process, in order, and who takes it. */
 
+import type { EndReason } from "../../protocol/process_results.ts";
 import type { OutputMessage } from "../session/inbound.ts";
 
 /** The names of streams on the wire. */
@@ -9,7 +10,7 @@ export type StreamName = OutputMessage["stream"];
 export interface ExitReport {
   readonly exitCode: number | null;
   readonly sandboxDenied: boolean;
-  readonly endReason: string | null;
+  readonly endReason: EndReason | null;
   readonly signal: string | null;
   readonly networkDenials: readonly { readonly call: string; readonly program: string | null }[] | null;
   /** What the server could not do: for people. */

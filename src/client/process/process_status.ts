@@ -1,5 +1,6 @@
 /** How a process ended. */
 
+import type * as wire from "../../protocol/process_results.ts";
 import type { ExitReport } from "./feed_sink.ts";
 
 /**
@@ -10,14 +11,7 @@ import type { ExitReport } from "./feed_sink.ts";
  * if (why === "timeout") console.log("it took too long");
  * ```
  */
-export type EndReason =
-  | "exit"
-  | "signal"
-  | "terminated"
-  | "timeout"
-  | "sessionEnded"
-  | "sessionExpired"
-  | "serverShutdown";
+export type EndReason = wire.EndReason;
 
 /**
  * How a process ended.
@@ -65,7 +59,7 @@ export function statusOf(report: ExitReport): ProcessStatus {
     success: code === 0 && (endReason === null || endReason === "exit"),
     code,
     signal,
-    endReason: endReason as EndReason | null,
+    endReason,
     sandboxDenied,
     networkDenials,
     failure,

@@ -8,6 +8,7 @@
 import type { Devbox } from "../../../client/devbox.ts";
 import { decodeBase64 } from "../../../client/base64.ts";
 import type { ProcessHandle } from "../../../client/process/process_handle.ts";
+import type { MethodTypes } from "../../../protocol/method_types.ts";
 import { workingDirectory } from "../exec_words.ts";
 import { EXIT, EXIT_PIPE_CLOSED } from "../exit_codes.ts";
 import { type OpenBox, openBox } from "../open_box.ts";
@@ -19,6 +20,8 @@ import { Conversation } from "./conversation.ts";
 const DETACH_TTL = "5m";
 /** When the command has exited, a descendant may hold the terminal open. What is on its way comes within this time. */
 const LINGER_MS = 1000;
+
+type Read = MethodTypes["process/read"]["result"];
 
 /** As {@linkcode CommandToRun}, with words that may depend on the box. */
 export interface TerminalCommand extends Omit<CommandToRun, "argv"> {
@@ -105,10 +108,7 @@ class TerminalOutput {
   async #draw(): Promise<void> {
     const chunks: Uint8Array[] = [];
     for (let afterSeq = 0; afterSeq < this.#shownSeq;) {
-      const answer = await this.#box.call<{ chunks: { seq: number; chunk: string }[] }>("process/read", {
-        processId: this.#handle.id,
-        afterSeq,
-      });
+      const answer = await this.#box.call<Read>("process/read", { processId: this.#handle.id, afterSeq });
       const known = answer.chunks.filter(({ seq }) => seq <= this.#shownSeq);
       if (known.length === 0) break;
       chunks.push(...known.map(({ chunk }) => decodeBase64(chunk)));
