@@ -46,7 +46,8 @@ export type Purpose = "command" | "files";
 const RETRY_AFTER_MS = 30_000;
 
 /** The machine has run out of processes, memory or descriptors, which says nothing about the sandbox. */
-const EXHAUSTION = /\(os error (?:11|12|23|24)\)|Resource temporarily unavailable|Cannot allocate memory|Too many open files/;
+const EXHAUSTION =
+  /\(os error (?:11|12|23|24)\)|Resource temporarily unavailable|Cannot allocate memory|Too many open files/;
 
 /** Time enough for others to end, and so long that a storm of requests does not become a storm of trials. */
 const RETRY_AFTER_EXHAUSTION_MS = 500;
