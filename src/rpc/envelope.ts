@@ -139,12 +139,8 @@ function classify(value: unknown, text: string, { maxIdCharacters }: MessageLimi
   return malformed("message is neither a request, a notification nor an answer", id);
 }
 
-export function encodeRequest(id: RequestId, method: string, params: unknown): string {
-  return `{"id":${id},"method":${JSON.stringify(method)}${encodeParams(params)}}`;
-}
-
 export function encodeNotification(method: string, params: unknown): string {
-  return `{"method":${JSON.stringify(method)}${encodeParams(params)}}`;
+  return `{"method":${JSON.stringify(method)}${params === undefined ? "" : `,"params":${JSON.stringify(params)}`}}`;
 }
 
 export function encodeResult(id: RequestId, result: unknown): string {
@@ -153,10 +149,6 @@ export function encodeResult(id: RequestId, result: unknown): string {
 
 export function encodeError(id: RequestId, error: WireError): string {
   return `{"id":${id},"error":${JSON.stringify({ code: error.code, message: error.message })}}`;
-}
-
-function encodeParams(params: unknown): string {
-  return params === undefined ? "" : `,"params":${JSON.stringify(params)}`;
 }
 
 function decodeRequest(id: RequestId, value: Record<string, unknown>): Message {

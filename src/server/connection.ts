@@ -45,6 +45,7 @@ import { Call, type CallSurroundings } from "./call.ts";
 import type { CallContext, Outlet, Owned, SessionResources } from "./call_context.ts";
 import { ConnectionOutlet, wishesOf } from "./connection_outlet.ts";
 import { afterInitialize, afterNotification, gateRefusal, type GateState } from "./gate.ts";
+import { Presence } from "./presence.ts";
 import type { Session, SessionHolder, SessionRegistry } from "./sessions.ts";
 
 export interface ConnectionOptions<Resources extends SessionResources> {
@@ -90,6 +91,7 @@ export class Connection<Resources extends SessionResources> implements SessionHo
   readonly #answers: AnswerBudget;
   readonly #scheduler: Scheduler;
   readonly #outbound: OutboundQueue;
+  readonly #presence: Presence;
   readonly #abandon = new AbortController();
   readonly #owned = new Map<symbol, Owned>();
   #gate: GateState = "new";
@@ -105,6 +107,7 @@ export class Connection<Resources extends SessionResources> implements SessionHo
     this.#options = options;
     this.#link = options.link;
     this.#log = options.log;
+    this.#presence = new Presence(options.link, options.clock);
     this.#answers = new AnswerBudget({
       limit: MAX_ANSWER_BYTES,
       floor: ANSWER_FLOOR_BYTES,
@@ -222,6 +225,7 @@ export class Connection<Resources extends SessionResources> implements SessionHo
   #receive(text: InboundMessage): void | Promise<void> {
     if (this.#isEnding) return;
     this.#options.onMessage?.();
+    this.#presence.heard();
     try {
       const loading = this.#handle(text);
       if (loading !== undefined) return loading.then(() => this.#untilRoom(), (error) => this.#fault(error));
@@ -281,8 +285,7 @@ export class Connection<Resources extends SessionResources> implements SessionHo
       if (prepared === undefined) throw methodNotFound(method);
       const refused = gateRefusal(this.#gate, method, prepared.family);
       if (refused !== null) throw invalidRequest(refused);
-      if (prepared.run === null) throw methodNotFound(method);
-      const { lane, answerBytes, run } = prepared;
+      const { lane, answerBytes } = prepared;
       const claims = prepared.claims(this.#surroundings!.resources);
       const accepted = this.#scheduler.submit({
         lane,
@@ -291,7 +294,7 @@ export class Connection<Resources extends SessionResources> implements SessionHo
         answerBytes,
         run: () => {
           if (lane === "ordinary") call.promised(answerBytes);
-          return this.#run(call, run);
+          return this.#run(call, prepared);
         },
       });
       if (!accepted) {
@@ -312,7 +315,7 @@ export class Connection<Resources extends SessionResources> implements SessionHo
   /** Runs a method and answers. Synchronous when the method is, so that its answer leaves with the least delay. */
   #run(
     call: Call<Resources>,
-    run: NonNullable<PreparedCall<CallContext<Resources>, Resources>["run"]>,
+    prepared: PreparedCall<CallContext<Resources>, Resources>,
   ): void | Promise<void> {
     const succeed = (result: unknown): void | Promise<void> => {
       this.#answer(
@@ -325,7 +328,7 @@ export class Connection<Resources extends SessionResources> implements SessionHo
       if (result instanceof StreamedResult) return result.done;
     };
     try {
-      const result = run(call);
+      const result = prepared.run(call);
       if (!(result instanceof Promise)) return succeed(result);
       return result.then(succeed).catch((error) => this.#fail(call, error));
     } catch (error) {
@@ -343,7 +346,7 @@ export class Connection<Resources extends SessionResources> implements SessionHo
     const session = resumeId === null
       ? sessions.open(this, wait)
       : sessions.resume(resumeId, this, { takeover, ...wait });
-    const outlet = new ConnectionOutlet(this.#outbound, wishesOf(params));
+    const outlet = new ConnectionOutlet(this.#outbound, { wants: wishesOf(params), audience: this.#presence });
     this.#session = session;
     this.#outlet = outlet;
     this.#surroundings = {

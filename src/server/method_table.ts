@@ -23,8 +23,7 @@ export interface PreparedCall<Context, Scope = unknown> {
   readonly lane: Lane;
   claims(scope: Scope): readonly Claim[];
   readonly answerBytes: number;
-  /** Null when this server knows the method but does not implement it. */
-  readonly run: ((context: Context) => unknown) | null;
+  run(context: Context): unknown;
 }
 
 /** A handler whose module is loaded with its first call. Later calls are direct. */
@@ -41,10 +40,10 @@ export function lazily<Params, Context, Reply>(
 export class MethodTable<Context, Scope = unknown> {
   readonly #methods = new Map<string, (params: unknown) => PreparedCall<Context, Scope>>();
 
-  /** Adds a method. Without a handler it is known and answered as not implemented once the handshake allows it. */
+  /** Adds a method. */
   bind<Params, Result>(
     row: RunnableRow<Params, Scope, Result>,
-    handler: MethodHandler<Params, Context, NoInfer<Result>> | null,
+    handler: MethodHandler<Params, Context, NoInfer<Result>>,
   ): void {
     if (this.#methods.has(row.name)) throw new Error(`method ${row.name} is bound twice`);
     this.#methods.set(row.name, (raw) => {
@@ -54,7 +53,7 @@ export class MethodTable<Context, Scope = unknown> {
         lane: row.lane(params),
         claims: (scope) => row.claims(params, scope),
         answerBytes: row.answerBytes === undefined ? 0 : row.answerBytes(params),
-        run: handler === null ? null : (context) => handler(params, context),
+        run: (context) => handler(params, context),
       };
     });
   }

@@ -3,7 +3,6 @@ import {
   decodeMessage as decode,
   encodeError,
   encodeNotification,
-  encodeRequest,
   encodeResult,
   type Message,
   type RequestId,
@@ -139,15 +138,15 @@ Deno.test("a malformed message's reason never quotes the message", () => {
 
 Deno.test("messages are encoded without a jsonrpc member and read back the same", () => {
   const texts = [
-    encodeRequest(id("1"), "m", { a: "ü" }),
-    encodeRequest(id("1"), "m", undefined),
+    encodeNotification("m", { a: "ü" }),
+    encodeNotification("m", undefined),
     encodeNotification("m", null),
     encodeResult(id("9007199254740993"), {}),
     encodeError(id('"x"'), { code: -32600, message: 'say "no"' }),
   ];
   assert.deepEqual(texts, [
-    '{"id":1,"method":"m","params":{"a":"ü"}}',
-    '{"id":1,"method":"m"}',
+    '{"method":"m","params":{"a":"ü"}}',
+    '{"method":"m"}',
     '{"method":"m","params":null}',
     '{"id":9007199254740993,"result":{}}',
     '{"id":"x","error":{"code":-32600,"message":"say \\"no\\""}}',

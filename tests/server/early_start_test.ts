@@ -8,7 +8,7 @@ const PARAMS = { processId: "p", argv: ["/bin/true"], cwd: "file:///", env: {}, 
 
 Deno.test("prepareEarly() schedules a start as the table does", () => {
   const table = new MethodTable<unknown, SessionState>();
-  table.bind(METHODS.processStart, null);
+  table.bind(METHODS.processStart, () => ({ processId: "p", sandboxType: "none" as const }));
   const scope = { processKey: ({ processId }: { processId?: string }) => `id ${processId}` } as unknown as SessionState;
   const expected = table.prepare("process/start", PARAMS)!;
   const early = prepareEarly("process/start", PARAMS)!;

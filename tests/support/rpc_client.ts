@@ -17,13 +17,7 @@ import type {
 } from "../../src/protocol/method_types.ts";
 import type { EnvironmentInfo } from "../../src/protocol/environment.ts";
 import { MESSAGE_LIMITS } from "../../src/protocol/limits.ts";
-import {
-  decodeWhole,
-  encodeNotification,
-  encodeRequest,
-  NO_REQUEST_ID,
-  type RequestId,
-} from "../../src/rpc/envelope.ts";
+import { decodeWhole, encodeNotification, NO_REQUEST_ID, type RequestId } from "../../src/rpc/envelope.ts";
 import { type Channel, openWebSocket } from "./channel.ts";
 import { NotificationStream } from "./notification_stream.ts";
 import { PendingCalls } from "./pending_calls.ts";
@@ -126,7 +120,7 @@ export class Client implements AsyncDisposable {
   ): Promise<MethodTypes[Name]["result"]> {
     const { id, answer } = this.#calls.open(method);
     try {
-      this.#channel.send(encodeRequest(id, method, params));
+      this.#channel.send(`{"id":${id},${encodeNotification(method, params).slice(1)}`);
     } catch (error) {
       this.#calls.fail(id, error instanceof Error ? error : new Error(String(error)));
     }
