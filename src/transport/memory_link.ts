@@ -1,16 +1,24 @@
-/** Two links joined in memory, for tests of everything above the socket. Carries back-pressure like a real one. */
+/**
+ * Two links joined in memory: for a client and a server in one program, and for tests of what is above the socket.
+ *
+ * As at a socket, who sends waits while the other side does not take what was sent, so its processes are paused.
+ */
 
 import type { InboundMessage, Link, LinkEnd, OutboundMessage } from "../rpc/link.ts";
+import { Fifo } from "../rpc/fifo.ts";
 import { wholeText } from "../rpc/whole_text.ts";
 
-/** One end of a `memoryLinkPair`. */
+/** From here on senders wait: what one side has sent and the other has not taken, about what the buffers of a socket hold. */
+const INBOX_CHARACTERS = 1024 * 1024;
+
 export class MemoryLink implements Link {
-  #inbox: InboundMessage[] = [];
+  readonly #inbox = new Fifo<string>();
+  #inboxCharacters = 0;
   #other: MemoryLink | null = null;
   #ended: LinkEnd | null = null;
   #wake: () => void = () => {};
   #isHeld = false;
-  #heldSends: (() => void)[] = [];
+  #waitingSends: (() => void)[] = [];
   /** Probes asked for, so that tests can see them. */
   probes = 0;
 
@@ -24,8 +32,12 @@ export class MemoryLink implements Link {
 
   async receive(receiver: (message: InboundMessage) => void | Promise<void>): Promise<LinkEnd> {
     for (;;) {
-      if (this.#inbox.length > 0) await receiver(this.#inbox.shift()!);
-      else if (this.#ended !== null) return this.#ended;
+      const message = this.#inbox.shift();
+      if (message !== undefined) {
+        this.#inboxCharacters -= message.length;
+        if (!this.#isFull) this.#resumeSends();
+        await receiver(message);
+      } else if (this.#ended !== null) return this.#ended;
       else await new Promise<void>((resolve) => this.#wake = resolve);
     }
   }
@@ -33,9 +45,15 @@ export class MemoryLink implements Link {
   async send(messages: readonly OutboundMessage[]): Promise<void> {
     const other = this.#other!;
     if (this.#ended !== null || other.#ended !== null) throw new Error("connection is closed");
-    while (other.#isHeld && this.#ended === null) await new Promise<void>((resolve) => other.#heldSends.push(resolve));
+    while (other.#isFull && this.#ended === null) {
+      await new Promise<void>((resolve) => other.#waitingSends.push(resolve));
+    }
     if (this.#ended !== null) throw new Error("connection is closed");
-    for (const message of messages) other.#inbox.push(await wholeText(message));
+    for (const message of messages) {
+      const text = await wholeText(message);
+      other.#inbox.push(text);
+      other.#inboxCharacters += text.length;
+    }
     other.#wake();
   }
 
@@ -46,7 +64,7 @@ export class MemoryLink implements Link {
 
   release(): void {
     this.#isHeld = false;
-    for (const resume of this.#heldSends.splice(0)) resume();
+    this.#resumeSends();
   }
 
   probe(): void {
@@ -62,6 +80,14 @@ export class MemoryLink implements Link {
     this.#ended ??= end;
     this.#wake();
     this.release();
-    for (const resume of this.#other!.#heldSends.splice(0)) resume();
+    this.#other!.#resumeSends();
+  }
+
+  get #isFull(): boolean {
+    return this.#isHeld || this.#inboxCharacters >= INBOX_CHARACTERS;
+  }
+
+  #resumeSends(): void {
+    for (const resume of this.#waitingSends.splice(0)) resume();
   }
 }
