@@ -12,11 +12,10 @@ import { sharedPacer } from "../os/loop/pacer.ts";
 import type { Link } from "../rpc/link.ts";
 import type { Authenticator } from "./door/auth.ts";
 import { connectionLimits } from "./door/connection_limits.ts";
-import type { RequestHead } from "./door/http_head.ts";
-import { type HttpResponse, httpResponse } from "./door/http_response.ts";
-import { isLoopbackAddress } from "./listen/ip_address.ts";
+import { httpResponse } from "./door/http_response.ts";
 import { type LinkSource, serveAdmitted, type ServeLink } from "./link_source.ts";
 import { RefusalLog } from "./door/refusal_log.ts";
+import { describePeer, headOf, isOnThisMachine, responseOf } from "./runtime_requests.ts";
 import { RuntimeSocketLink } from "./websocket/runtime_socket_link.ts";
 import { type AcceptedUpgrade, decideUpgrade } from "./door/upgrade.ts";
 
@@ -113,37 +112,4 @@ export class RequestSource implements LinkSource {
       });
     this.#lives.add(life);
   }
-}
-
-/** What the rules look at. Null for a path that is not below ours. Repeated fields come joined, as one value. */
-function headOf(request: Request, basePath: string): RequestHead | null {
-  const { pathname, search } = new URL(request.url);
-  if (!`${pathname}/`.startsWith(`${basePath}/`)) return null;
-  return {
-    type: "head",
-    method: request.method,
-    target: pathname + search,
-    path: pathname.slice(basePath.length) || "/",
-    // The runtime does not say. It upgrades nothing else.
-    version: "1.1",
-    hostname: request.headers.get("host")?.replace(/:\d*$/, "") ?? null,
-    headers: new Map(Array.from(request.headers, ([name, value]) => [name, [value]])),
-    headBytes: 0,
-  };
-}
-
-function responseOf({ status, headers, body }: HttpResponse): Response {
-  return new Response(body, { status, headers: { ...headers } });
-}
-
-function describePeer(address: Deno.Addr): string {
-  if (!("hostname" in address)) return address.transport;
-  return address.hostname.includes(":")
-    ? `[${address.hostname}]:${address.port}`
-    : `${address.hostname}:${address.port}`;
-}
-
-/** Only sockets of the network can be reached by a web page. */
-function isOnThisMachine(address: Deno.Addr): boolean {
-  return "hostname" in address && isLoopbackAddress(address.hostname);
 }
