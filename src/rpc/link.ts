@@ -64,6 +64,13 @@ export interface Link {
    */
   probe(withinMs: number): void;
   /**
+   * How long the peer has given no sign of life: 0 where its end would be seen at once. Undefined: only its messages show
+   * that it is there.
+   */
+  readonly silentMs?: number;
+  /** Asks the peer for a sign of life, and calls back with the next one. The last caller counts. */
+  askForSign?(onSign: () => void): void;
+  /**
    * Tells the peer's machine at once that everything has arrived, because no message that would tell it is sent soon.
    */
   confirmArrival?(): void;

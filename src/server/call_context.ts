@@ -4,6 +4,7 @@
  */
 
 import type { LogFields, Logger } from "../log.ts";
+import type { Audience } from "../process/session/audience.ts";
 import type { NotificationName, NotificationTypes } from "../protocol/method_types.ts";
 import type { OutboundMessage } from "../rpc/link.ts";
 
@@ -17,6 +18,8 @@ export interface Outlet {
   readonly hasRoom: boolean;
   /** What the client asked for at `initialize`. */
   readonly wants: ReadonlySet<string>;
+  /** Whether the client is still there. */
+  readonly audience: Audience;
 }
 
 /** What a session owns, as far as a connection is concerned. */

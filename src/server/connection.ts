@@ -45,6 +45,7 @@ import { Call, type CallSurroundings } from "./call.ts";
 import type { CallContext, Outlet, Owned, SessionResources } from "./call_context.ts";
 import { ConnectionOutlet, wishesOf } from "./connection_outlet.ts";
 import { afterInitialize, afterNotification, gateRefusal, type GateState } from "./gate.ts";
+import { Presence } from "./presence.ts";
 import type { Session, SessionHolder, SessionRegistry } from "./sessions.ts";
 
 export interface ConnectionOptions<Resources extends SessionResources> {
@@ -90,6 +91,7 @@ export class Connection<Resources extends SessionResources> implements SessionHo
   readonly #answers: AnswerBudget;
   readonly #scheduler: Scheduler;
   readonly #outbound: OutboundQueue;
+  readonly #presence: Presence;
   readonly #abandon = new AbortController();
   readonly #owned = new Map<symbol, Owned>();
   #gate: GateState = "new";
@@ -105,6 +107,7 @@ export class Connection<Resources extends SessionResources> implements SessionHo
     this.#options = options;
     this.#link = options.link;
     this.#log = options.log;
+    this.#presence = new Presence(options.link, options.clock);
     this.#answers = new AnswerBudget({
       limit: MAX_ANSWER_BYTES,
       floor: ANSWER_FLOOR_BYTES,
@@ -222,6 +225,7 @@ export class Connection<Resources extends SessionResources> implements SessionHo
   #receive(text: InboundMessage): void | Promise<void> {
     if (this.#isEnding) return;
     this.#options.onMessage?.();
+    this.#presence.heard();
     try {
       const loading = this.#handle(text);
       if (loading !== undefined) return loading.then(() => this.#untilRoom(), (error) => this.#fault(error));
@@ -342,7 +346,7 @@ export class Connection<Resources extends SessionResources> implements SessionHo
     const session = resumeId === null
       ? sessions.open(this, wait)
       : sessions.resume(resumeId, this, { takeover, ...wait });
-    const outlet = new ConnectionOutlet(this.#outbound, wishesOf(params));
+    const outlet = new ConnectionOutlet(this.#outbound, { wants: wishesOf(params), audience: this.#presence });
     this.#session = session;
     this.#outlet = outlet;
     this.#surroundings = {

@@ -1,5 +1,6 @@
 /** The way of notifications and output to a connection's peer, as methods and a session's resources see it. */
 
+import type { Audience } from "../process/session/audience.ts";
 import type { InitializeParams } from "../protocol/handshake.ts";
 import type { NotificationName, NotificationTypes } from "../protocol/method_types.ts";
 import { encodeNotification } from "../rpc/envelope.ts";
@@ -11,10 +12,12 @@ import type { Outlet } from "./call_context.ts";
 export class ConnectionOutlet implements Outlet {
   readonly #outbound: OutboundQueue;
   readonly wants: ReadonlySet<string>;
+  readonly audience: Audience;
 
-  constructor(outbound: OutboundQueue, wants: ReadonlySet<string>) {
+  constructor(outbound: OutboundQueue, { wants, audience }: Pick<Outlet, "wants" | "audience">) {
     this.#outbound = outbound;
     this.wants = wants;
+    this.audience = audience;
   }
 
   notify<Name extends NotificationName>(method: Name, params: NotificationTypes[Name]): void {

@@ -9,6 +9,7 @@
 
 import { invalidRequest } from "../errors.ts";
 import { MAX_REMEMBERED_EVICTIONS } from "../process/limits.ts";
+import type { Audience } from "../process/session/audience.ts";
 import type { ManagedProcess } from "../process/session/managed_process.ts";
 import type { ProcessManager, ProcessRegistry } from "../process/session/manager.ts";
 import { randomUid } from "../process/session/process_uid.ts";
@@ -32,8 +33,8 @@ export class ProcessDirectory implements ProcessRegistry {
   readonly #evictions = new RememberedReasons(MAX_REMEMBERED_EVICTIONS);
   /** Managers of ended sessions that still have processes. */
   readonly #orphaned = new Set<ProcessManager>();
-  /** Sessions with a client: while there is one, what has closed in ended sessions could be read. */
-  readonly #attached = new Set<object>();
+  /** The clients of all sessions: while there is one, what has closed in ended sessions could be read. */
+  readonly #clients = new Clients();
 
   constructor(options: ProcessDirectoryOptions) {
     this.isShared = options.isShared;
@@ -101,17 +102,19 @@ export class ProcessDirectory implements ProcessRegistry {
     return [...this.#entries.values()].filter((entry) => entry.manager !== from && this.#mayReach(entry, from));
   }
 
-  /** A session has got a client, or lost it. */
-  noteClient(session: object, isAttached: boolean): void {
-    if (isAttached) this.#attached.add(session);
-    else this.#attached.delete(session);
-    for (const orphaned of this.#orphaned) orphaned.countRetention(this.#hasClients);
+  /** A session has got a client, or lost it (null). */
+  noteClient(session: object, client: Audience | null): void {
+    // The time until now is that of those who were there until now.
+    for (const orphaned of this.#orphaned) orphaned.countRetention(null);
+    this.#clients.set(session, client);
+    for (const orphaned of this.#orphaned) orphaned.countRetention(this.#clients.orNobody);
   }
 
   /** A session has ended: from now on the directory looks after the processes it left. */
   adopt(manager: ProcessManager): void {
-    if (manager.size > 0) this.#orphaned.add(manager);
-    for (const orphaned of this.#orphaned) orphaned.countRetention(this.#hasClients);
+    if (manager.size === 0) return;
+    this.#orphaned.add(manager);
+    manager.countRetention(this.#clients.orNobody);
   }
 
   // ---- for the server
@@ -126,11 +129,37 @@ export class ProcessDirectory implements ProcessRegistry {
     await Promise.all([...this.#orphaned].map((manager) => manager.endAll("serverShutdown", graceMs)));
   }
 
-  get #hasClients(): boolean {
-    return this.#attached.size > 0;
-  }
-
   #mayReach({ process, manager }: DirectoryEntry, from: ProcessManager): boolean {
     return manager === from || (this.isShared && process.keepOnSessionEnd);
+  }
+}
+
+/** Any of them could read: it takes one that shows it is there. */
+class Clients implements Audience {
+  readonly #bySession = new Map<object, Audience>();
+
+  get orNobody(): Audience | null {
+    return this.#bySession.size === 0 ? null : this;
+  }
+
+  set(session: object, client: Audience | null): void {
+    if (client === null) this.#bySession.delete(session);
+    else this.#bySession.set(session, client);
+  }
+
+  get heardAtMs(): number {
+    return this.#bySession.values().reduce((latest, { heardAtMs }) => Math.max(latest, heardAtMs), -Infinity);
+  }
+
+  ask(onHeard: () => void): () => void {
+    const cancels: (() => void)[] = [];
+    const cancelAll = () => cancels.forEach((cancel) => cancel());
+    for (const client of [...this.#bySession.values()]) {
+      cancels.push(client.ask(() => {
+        cancelAll();
+        onHeard();
+      }));
+    }
+    return cancelAll;
   }
 }

@@ -38,8 +38,8 @@ export class SessionProcesses {
 
   setOutlet(outlet: Outlet | null): void {
     this.#outlet = outlet === null ? null : new ProcessOutlet(outlet);
-    if (this.#outlet === null) this.manager.detach();
-    else this.manager.attach(this.#outlet);
+    if (outlet === null || this.#outlet === null) this.manager.detach();
+    else this.manager.attach(this.#outlet, outlet.audience);
   }
 
   outputHasRoom(): void {

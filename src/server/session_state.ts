@@ -97,7 +97,7 @@ export class SessionState implements SessionResources, ClaimScope {
     if (this.#hasEnded) return;
     this.#outlet = outlet;
     this.#opened?.setOutlet(outlet);
-    this.directory.noteClient(this, outlet !== null);
+    this.directory.noteClient(this, outlet?.audience ?? null);
   }
 
   outputHasRoom(): void {
@@ -131,7 +131,7 @@ export class SessionState implements SessionResources, ClaimScope {
     if (this.#opened !== null) await this.#opened.end(reason, graceMs);
     this.#hasEnded = true;
     this.#outlet = null;
-    this.directory.noteClient(this, false);
+    this.directory.noteClient(this, null);
     if (this.#opened !== null) this.directory.adopt(this.#opened.manager);
   }
 }

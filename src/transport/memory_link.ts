@@ -21,6 +21,8 @@ export class MemoryLink implements Link {
   #waitingSends: (() => void)[] = [];
   /** Probes asked for, so that tests can see them. */
   probes = 0;
+  /** The other side is in the same program. */
+  readonly silentMs = 0;
 
   static pair(): [MemoryLink, MemoryLink] {
     const a = new MemoryLink();

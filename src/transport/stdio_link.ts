@@ -16,6 +16,8 @@ const NEWLINE = 0x0a;
 const PIECE_BYTES = 256 * 1024;
 
 export class StdioLink implements Link {
+  /** A pipe's end is seen at once. */
+  readonly silentMs = 0;
   readonly #input: ReadableStream<Uint8Array>;
   readonly #output: WritableStreamDefaultWriter<Uint8Array>;
   readonly #encoder = new TextEncoder();
@@ -72,7 +74,7 @@ export class StdioLink implements Link {
     if (text !== "") await this.#output.write(this.#encoder.encode(text));
   }
 
-  /** A pipe's end is seen at once, there is nothing to probe. */
+  /** There is nothing to probe, for the same reason. */
   probe(): void {}
 
   close(): void {

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { Gate } from "../support/gate.ts";
 import { type Client, RpcError } from "../support/rpc_client.ts";
+import { RawWebSocket } from "../support/raw_websocket.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const START = { cwd: "/", env: { PATH: "/usr/bin:/bin" }, tty: false };
@@ -53,6 +54,36 @@ Deno.test("a build that ends while its client is away is there when the client c
   // And now that its client is there, it goes in its time.
   while (await messageOfRead(back, "build") === null);
   assert.equal(await messageOfRead(back, "build"), "unknown process id build");
+  await Deno.remove(directory, { recursive: true });
+});
+
+/** The frames of a connection whose peer has vanished go unread and unanswered, pings included. */
+Deno.test("a build that ends after its client has vanished without a word is there when the client comes back", async () => {
+  const directory = await Deno.makeTempDir();
+  const gate = await Gate.make(directory, "gate");
+  await using server = await TestServer.start({ args: ["--closed-process-retention-ms", "1000"] });
+  using vanished = await RawWebSocket.connect(server.url);
+  const { sessionId } = await vanished.handshake();
+  const argv = ["sh", "-c", `read go < ${gate.path}; echo built`];
+  const params = { ...START, processId: "build", argv, keepOnSessionEnd: true };
+  await vanished.sendText(JSON.stringify({ id: 1, method: "process/start", params }));
+  await vanished.readUntil(({ id }) => id === 1);
+  await gate.open();
+
+  await using present = await server.connect();
+  for (;;) {
+    const [build] = (await present.call("process/list", { scope: "server" })).processes;
+    if (build!.closed) break;
+  }
+  for (const processId of ["1", "2"]) {
+    await run(present, processId, "true");
+    while (await messageOfRead(present, processId) === null);
+  }
+
+  await using back = await server.connect({ resumeSessionId: sessionId, takeover: true });
+  const { chunks } = await back.call("process/read", { processId: "build" });
+  assert.equal(atob(chunks[0]!.chunk), "built\n");
+  while (await messageOfRead(back, "build") === null);
   await Deno.remove(directory, { recursive: true });
 });
 

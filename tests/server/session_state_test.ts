@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { systemClock } from "../../src/clock.ts";
 import { silentLogger } from "../../src/log.ts";
 import { LazyBackend } from "../../src/process/lazy_backend.ts";
+import { PRESENT } from "../../src/process/session/audience.ts";
 import { ClosedLedger } from "../../src/process/session/closed_ledger.ts";
 import { OutputReserve } from "../../src/process/session/output_reserve.ts";
 import type { Outlet } from "../../src/server/call_context.ts";
@@ -63,6 +64,7 @@ Deno.test("SessionState tells the outlet it has of a process that is started lat
       output: () => {},
       hasRoom: true,
       wants: new Set(),
+      audience: PRESENT,
     };
     state.setOutlet(outlet);
     const started = await state.processes.start({ ...START, processId });

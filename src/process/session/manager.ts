@@ -13,6 +13,7 @@ import { type Clock, systemClock } from "../../clock.ts";
 import { DomainError, internalError, invalidRequest } from "../../errors.ts";
 import { errorFields, type Logger } from "../../log.ts";
 import type { ProcessBackend, SpawnRequest } from "../backend.ts";
+import { type Audience, PRESENT } from "./audience.ts";
 import { ClosedLedger } from "./closed_ledger.ts";
 import { ClosedProcesses } from "./closed_processes.ts";
 import { EventRouter } from "./event_router.ts";
@@ -173,12 +174,12 @@ export class ProcessManager {
 
   // ---- the session's connection
 
-  /** Sends events there from now on. Nothing that happened before is sent again. */
-  attach(sink: ProcessEventSink): void {
+  /** Sends events there from now on, where that audience is. Nothing that happened before is sent again. */
+  attach(sink: ProcessEventSink, audience: Audience = PRESENT): void {
     this.#beginUnanswered();
     this.#router.setSink(sink);
     for (const process of this.#processes.values()) process.setAway(false);
-    this.countRetention(true);
+    this.countRetention(audience);
   }
 
   /** Sends events nowhere. Processes run on, and their output is read and retained. */
@@ -186,12 +187,12 @@ export class ProcessManager {
     this.#beginUnanswered();
     this.#router.setSink(null);
     for (const process of this.#processes.values()) process.setAway(true);
-    this.countRetention(false);
+    this.countRetention(null);
   }
 
-  /** Whether somebody could read what has closed, so that the time it is remembered for goes by. */
-  countRetention(isCounting: boolean): void {
-    this.#closed.countTime(isCounting);
+  /** Who could read what has closed, so that the time it is remembered for goes by. */
+  countRetention(audience: Audience | null): void {
+    this.#closed.countTimeFor(audience);
   }
 
   /** The sink has room again. */

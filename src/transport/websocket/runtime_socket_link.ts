@@ -26,6 +26,8 @@ const MAX_LOOK_DELAY_MS = 20;
 const LINGER_MS = 1000;
 /** How long messages that have piled up are handed on before others get a turn. */
 const DELIVERY_MS = 2;
+/** The runtime drops a peer that has been silent for two minutes. Who is there after this has been heard of meanwhile. */
+const LIFE_SHOWN_MS = 150_000;
 /** A control frame's payload without the code. */
 const MAX_REASON_BYTES = MAX_CONTROL_PAYLOAD_BYTES - 2;
 
@@ -109,6 +111,13 @@ export class RuntimeSocketLink implements Link {
 
   /** The runtime sends no ping when it is asked to: a peer that has vanished is found by its own, in two minutes. */
   probe(): void {}
+
+  /** Messages are seen by whoever receives them; of the runtime's pings only the outcome can be known. */
+  askForSign(onSign: () => void): void {
+    this.#after(LIFE_SHOWN_MS).then(() => {
+      if (!this.#isClosed) onSign();
+    });
+  }
 
   close(farewell?: Farewell): void {
     if (farewell === undefined) this.#endWith({ type: "closedByUs" });

@@ -108,6 +108,7 @@ export abstract class WebSocketEndpoint<Message> {
   #violating: Promise<void> | null = null;
   #onEnd: () => void = () => {};
   #onPeerClosing: () => void | Promise<void> = () => {};
+  #onSign: () => void = () => {};
   #isStreamClosed = false;
   #isReceiverBusy = false;
   #interrupt: () => void = () => {};
@@ -198,6 +199,13 @@ export abstract class WebSocketEndpoint<Message> {
         if (isStuck || !this.#isReceiverBusy) this.#abort({ type: "silent", silentMs: withinMs });
       });
     });
+  }
+
+  /** Anything that comes is a sign. Behind a long message no ping gets through; then the next regular one asks. */
+  askForSign(onSign: () => void): void {
+    if (this.#ended !== null) return;
+    this.#onSign = onSign;
+    this.writer.ping();
   }
 
   confirmArrival(): void {
@@ -323,6 +331,9 @@ export abstract class WebSocketEndpoint<Message> {
     this.#receivedBytes += read;
     this.#receivedAtMs = this.#options.clock.now();
     this.#silentPings = 0;
+    const onSign = this.#onSign;
+    this.#onSign = () => {};
+    onSign();
     return true;
   }
 

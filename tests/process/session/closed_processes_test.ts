@@ -5,6 +5,7 @@ import { createLogger } from "../../../src/log.ts";
 import { ClosedLedger } from "../../../src/process/session/closed_ledger.ts";
 import { CLOSED_RETENTION_MS, EVICTION_LOG_INTERVAL_MS } from "../../../src/process/limits.ts";
 import { RememberedReasons } from "../../../src/process/session/remembered_reasons.ts";
+import { FakeAudience } from "../../support/fake_audience.ts";
 import { ManualClock } from "../../support/manual_clock.ts";
 import { ProcessSession, RecordingSink, refuses } from "../../support/process_session.ts";
 
@@ -46,6 +47,54 @@ Deno.test("a client that takes the session over does not restart the time", asyn
   session.manager.attach(new RecordingSink());
   session.clock.advance(1);
   assert.equal(session.manager.size, 0);
+});
+
+Deno.test("a closed process waits for a client that says nothing, and goes with its next word", async () => {
+  const session = new ProcessSession();
+  const client = new FakeAudience(session.clock);
+  session.manager.attach(session.sink, client);
+  await close(session, "p");
+  session.clock.advance(CLOSED_RETENTION_MS - 1);
+  client.say();
+  assert.equal(client.questions, 0, "nothing is due");
+  session.clock.advance(1);
+  assert.equal(client.questions, 1);
+  await close(session, "q");
+  session.clock.advance(100 * CLOSED_RETENTION_MS);
+  assert.deepEqual([session.manager.size, client.questions, session.clock.pending], [2, 1, 0]);
+  // Before anything is done about what it says.
+  client.say();
+  assert.deepEqual([session.manager.size, client.questions, session.clock.pending], [0, 0, 0]);
+});
+
+Deno.test("the time after the last word of a client that was dropped later does not count", async () => {
+  const session = new ProcessSession();
+  const vanished = new FakeAudience(session.clock);
+  session.manager.attach(session.sink, vanished);
+  await close(session, "early");
+  session.clock.advance(100);
+  vanished.say();
+  session.clock.advance(CLOSED_RETENTION_MS);
+  await close(session, "late");
+  session.clock.advance(3 * CLOSED_RETENTION_MS);
+  session.manager.detach();
+  assert.deepEqual([vanished.questions, session.clock.pending], [0, 0]);
+
+  const back = new FakeAudience(session.clock);
+  session.manager.attach(session.sink, back);
+  back.say();
+  session.clock.advance(CLOSED_RETENTION_MS - 101);
+  back.say();
+  assert.equal(session.manager.size, 2);
+  session.clock.advance(1);
+  back.say();
+  await refuses(() => session.read("early"), "unknown process id early");
+  session.clock.advance(99);
+  back.say();
+  assert.equal((await session.read("late")).closed, true);
+  session.clock.advance(1);
+  back.say();
+  await refuses(() => session.read("late"), "unknown process id late");
 });
 
 Deno.test("beyond the limit the process that closed first is evicted, in whichever session, and readers are told", async () => {

@@ -12,6 +12,7 @@ import {
   DRAIN_AFTER_KILL_MS,
   REAP_TIMEOUT_MS,
 } from "../../../src/process/limits.ts";
+import { PRESENT } from "../../../src/process/session/audience.ts";
 import type { EndReason } from "../../../src/process/session/process_views.ts";
 import { settled } from "../../support/fake_backend.ts";
 import { ProcessSession, refuses, startOptions, TERMINAL } from "../../support/process_session.ts";
@@ -394,7 +395,7 @@ Deno.test("a process kept after its session is forgotten some time after it clos
   kept.exit();
   session.clock.advance(CLOSED_RETENTION_MS);
   assert.equal(session.manager.size, 1, "nobody could have read it");
-  session.manager.countRetention(true);
+  session.manager.countRetention(PRESENT);
   session.clock.advance(CLOSED_RETENTION_MS - 1);
   assert.equal(session.manager.size, 1);
   session.clock.advance(1);
@@ -412,7 +413,7 @@ Deno.test("a process to be kept that closes while its session ends is forgotten 
   session.clock.advance(1000);
   const outcome = await ending;
   assert.deepEqual(outcome.kept.map(({ processId }) => processId), ["kept"]);
-  session.manager.countRetention(true);
+  session.manager.countRetention(PRESENT);
   session.clock.advance(CLOSED_RETENTION_MS);
   assert.equal(session.manager.size, 0);
 });

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { sourceOf } from "../../../src/bytes.ts";
-import { systemClock } from "../../../src/clock.ts";
+import { type Clock, systemClock } from "../../../src/clock.ts";
 import type { InboundMessage } from "../../../src/rpc/link.ts";
 import { StreamedMessage } from "../../../src/rpc/streamed_message.ts";
 import { RuntimeSocketLink } from "../../../src/transport/websocket/runtime_socket_link.ts";
+import { ManualClock } from "../../support/manual_clock.ts";
 import { RawWebSocket } from "../../support/raw_websocket.ts";
 
 const MIB = 1024 * 1024;
@@ -12,7 +13,7 @@ const CLOSE = 0x8;
 /** Both ends of one connection: a link over the runtime's own websocket, and a client that shows every frame. */
 async function connected(
   test: (link: RuntimeSocketLink, client: RawWebSocket) => Promise<void>,
-  options: { maxWaitingBytes?: number } = {},
+  options: { maxWaitingBytes?: number; clock?: Clock } = {},
 ): Promise<void> {
   const opened = Promise.withResolvers<RuntimeSocketLink>();
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
@@ -40,6 +41,29 @@ async function closeFrame(client: RawWebSocket): Promise<{ code: number; reason:
     return { code, reason: new TextDecoder().decode(payload.subarray(2)) };
   }
 }
+
+Deno.test("RuntimeSocketLink.askForSign() calls back when the runtime would have dropped a silent peer, if it has not", async () => {
+  for (const isThere of [true, false]) {
+    const clock = new ManualClock();
+    await connected(async (link, client) => {
+      const end = link.receive(() => {});
+      let signs = 0;
+      link.askForSign(() => signs++);
+      clock.advance(149_999);
+      if (!isThere) {
+        client.drop();
+        await end;
+      }
+      clock.advance(1);
+      await Promise.resolve();
+      assert.deepEqual([signs, clock.pending], [isThere ? 1 : 0, 0]);
+      if (isThere) {
+        client.drop();
+        await end;
+      }
+    }, { clock });
+  }
+});
 
 Deno.test("RuntimeSocketLink.receive() hands messages on in order, and none while the receiver is busy", async () => {
   await connected(async (link, client) => {

@@ -442,6 +442,25 @@ Deno.test("WebSocketLink.probe() drops a peer that does not answer and keeps one
   assert.deepEqual(await deadRun.end, { type: "silent", silentMs: 5000 });
 });
 
+Deno.test("WebSocketLink.askForSign() sends a ping, and anything that comes is a sign, before it is delivered", async () => {
+  const { peer, clock, link } = open({ pingIntervalMs: 1e9 });
+  const seen: string[] = [];
+  const end = link.receive((message) => void seen.push(message!));
+  clock.advance(1000);
+  assert.equal(link.silentMs, 1000);
+  link.askForSign(() => seen.push("sign"));
+  await settle();
+  assert.deepEqual([peer.written, seen], [[0x89, 0], []]);
+  peer.frame(OPCODE.text, bytes("word"));
+  await settle();
+  assert.deepEqual([seen, link.silentMs], [["sign", "word"], 0]);
+  peer.frame(OPCODE.pong, new Uint8Array(0));
+  await settle();
+  assert.deepEqual(seen, ["sign", "word"]);
+  peer.push(null);
+  await end;
+});
+
 Deno.test("WebSocketLink.probe() drops a silent peer in time however often it is asked, and can look again", async () => {
   const { peer, clock, link } = open({ pingIntervalMs: 1e9 });
   const { end } = collect(link);

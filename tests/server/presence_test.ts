@@ -1,0 +1,50 @@
+/** Whether a client is there, as its link and its messages tell. */
+
+import assert from "node:assert/strict";
+import type { Link } from "../../src/rpc/link.ts";
+import { Presence } from "../../src/server/presence.ts";
+import { ManualClock } from "../support/manual_clock.ts";
+
+function setUp(vitality: Pick<Link, "silentMs" | "askForSign"> = {}) {
+  const clock = new ManualClock();
+  return { clock, presence: new Presence(vitality as Link, clock) };
+}
+
+Deno.test("Presence: without word from the link only messages show a client", () => {
+  const { clock, presence } = setUp();
+  clock.advance(1000);
+  assert.equal(presence.heardAtMs, 0);
+  let heard = 0;
+  presence.ask(() => heard++);
+  presence.ask(() => heard += 10)();
+  clock.advance(1000);
+  assert.equal(heard, 0);
+  presence.heard();
+  presence.heard();
+  assert.deepEqual([heard, presence.heardAtMs], [1, 2000]);
+});
+
+Deno.test("Presence: a link that would see the end shows a client at any time", () => {
+  const { clock, presence } = setUp({ silentMs: 0 });
+  clock.advance(1000);
+  assert.equal(presence.heardAtMs, 1000);
+});
+
+Deno.test("Presence: the link is asked once for all who want to know, and each is told of the next sign", () => {
+  const questions: (() => void)[] = [];
+  const { clock, presence } = setUp({ silentMs: Infinity, askForSign: (onSign) => questions.push(onSign) });
+  const heard: string[] = [];
+  presence.ask(() => heard.push("a"));
+  presence.ask(() => {
+    heard.push("b");
+    presence.ask(() => heard.push("c"));
+  });
+  assert.equal(questions.length, 1);
+  clock.advance(1000);
+  questions[0]!();
+  assert.deepEqual([heard, presence.heardAtMs], [["a", "b"], 1000]);
+  assert.equal(questions.length, 2);
+  // A message does as well.
+  presence.heard();
+  assert.deepEqual(heard, ["a", "b", "c"]);
+});
