@@ -12,17 +12,17 @@ const MIB = 1024 * KIB;
 export const MAX_CONFIG_FILE_BYTES = 1 * MIB;
 /**
  * What makes a document expensive: commas, dots, equals signs and opening brackets outside of strings and comments. Ours:
- * nothing else runs while one is parsed, and this many take 0.1 s at most. A megabyte of trusted projects has as many.
+ * nothing else runs while one is parsed, and this many take some 0.1 s. A megabyte of trusted projects has as many.
  */
 export const MAX_TOML_MARKS = 32_768;
 /** Dots in one key, and brackets in brackets. Real ones have four. */
 export const MAX_TOML_DOTS = 64;
 export const MAX_TOML_DEPTH = 64;
-/** Digits in a row: numbers have 20 at most, and one of a million takes 0.3 s. */
+/** Digits in a row, hexadecimal ones too: numbers have 20 at most, and to read or write one of a million takes 0.3 s. */
 export const MAX_TOML_NUMBER_LENGTH = 1_024;
 /** All documents of one answer, parsed. Ours: a project can have a thousand of them, one per directory. */
 export const MAX_CONFIG_BYTES = 32 * MIB;
-/** Parsed documents that are kept for the next request: two of the most expensive ones. */
+/** Parsed documents that are kept for the next request: the most expensive one, or hundreds of real ones. */
 export const MAX_KEPT_CONFIG_BYTES = 16 * MIB;
 
 // ---------------------------------------------------------------- capabilityRoots/discoverV1

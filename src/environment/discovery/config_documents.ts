@@ -39,7 +39,7 @@ export class ConfigDocuments {
     if (outcome === null) {
       if (pace?.isOver) await pace.rest();
       // Somebody else may have had the turn, for the same.
-      outcome = this.#find(text, where) ?? await this.#parse(text, where);
+      outcome = this.#find(text, where) ?? await this.#parse(text, where, pace);
     }
     if ("failure" in outcome) throw outcome.failure;
     return outcome.document;
@@ -53,11 +53,12 @@ export class ConfigDocuments {
     return kept.outcome;
   }
 
-  async #parse(text: string, where: string): Promise<Outcome> {
-    let bytes = text.length;
+  async #parse(text: string, where: string, pace?: Pace): Promise<Outcome> {
+    // Of one that is refused, too, the text is kept.
+    let bytes = 2 * text.length;
     let outcome: Outcome;
     try {
-      bytes = measureToml(text, where);
+      bytes = await measureToml(text, where, pace);
       outcome = { document: { table: await parseToml(text, where), bytes } };
     } catch (failure) {
       if (!(failure instanceof DomainError)) throw failure;

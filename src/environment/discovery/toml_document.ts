@@ -14,12 +14,27 @@ export type { TomlTable, TomlValue };
 export async function parseToml(text: string, where: string): Promise<TomlTable> {
   const { parse, TomlError } = await import("smol-toml");
   try {
-    return parse(text, { integersAsBigInt: true, maxDepth: MAX_TOML_DEPTH });
+    const table = parse(text, { integersAsBigInt: true, maxDepth: MAX_TOML_DEPTH });
+    if (text.includes("\\")) flattenStrings(table);
+    return table;
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     // The rest of the library's message quotes the lines around the fault, which may hold anything.
     const [reason = ""] = error.message.split("\n", 1);
     throw internalError(`${where}:${error.line}:${error.column}: ${reason}`);
+  }
+}
+
+/**
+ * The library puts a string with escapes together piece by piece, and the engine keeps every piece: twenty times as much
+ * as the string has. A copy has none.
+ */
+function flattenStrings(values: TomlTable | TomlValue[]): void {
+  const places: Record<string, TomlValue> = values as TomlTable;
+  for (const at of Object.keys(values)) {
+    const value = places[at]!;
+    if (typeof value === "string") places[at] = JSON.parse(JSON.stringify(value));
+    else if (Array.isArray(value) || isTomlTable(value)) flattenStrings(value);
   }
 }
 

@@ -38,11 +38,29 @@ Deno.test("ConfigDocuments keeps those used last, as many as fit", async () => {
   const documents = new ConfigDocuments();
   const pace = pacing();
   // Some three megabytes each: the number says how many.
-  const large = (name: string) => `${name} = [${"1,".repeat(16_000)}]`;
-  for (const name of ["a", "b", "c", "d", "a", "e", "f"]) await documents.parse(large(name), "f", pace);
-  assert.equal(pace.turns, 6);
+  const large = (name: string) => `${name} = [${"1,".repeat(10_500)}]`;
+  const isParsed = async (name: string) => {
+    const { turns } = pace;
+    await documents.parse(large(name), "f", pace);
+    return pace.turns > turns;
+  };
+  for (const name of ["a", "b", "c", "d"]) assert.equal(await isParsed(name), true);
+  assert.equal(await isParsed("a"), false);
+  for (const name of ["e", "f"]) assert.equal(await isParsed(name), true);
+  assert.equal(await isParsed("a"), false);
+  assert.equal(await isParsed("b"), true);
+});
+
+Deno.test("ConfigDocuments keeps no more texts full of escapes than fit", async () => {
+  const documents = new ConfigDocuments();
+  const pace = pacing();
+  // Some three megabytes each, once their pieces are one.
+  const large = (name: string) => `${name} = "${"ab\\n".repeat(250_000)}"`;
+  const names = ["a", "b", "c", "d", "e", "f", "g"];
+  for (const name of names) await documents.parse(large(name), "f", pace);
+  const { turns } = pace;
+  await documents.parse(large("g"), "f", pace);
+  assert.equal(pace.turns, turns);
   await documents.parse(large("a"), "f", pace);
-  assert.equal(pace.turns, 6);
-  await documents.parse(large("b"), "f", pace);
-  assert.equal(pace.turns, 7);
+  assert.ok(pace.turns > turns);
 });
