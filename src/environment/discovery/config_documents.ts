@@ -1,12 +1,13 @@
 /**
  * Parsed configuration files. The last few are kept, each for as long as its text stays the same: clients ask for the
- * same files again and again, and parsing one takes a thousand times as long as comparing it. One text is parsed per turn,
- * over all clients.
+ * same files again and again, and parsing one takes a thousand times as long as comparing it. Long texts are parsed one
+ * after the other, over all clients.
  */
 
 import { DomainError } from "../../errors.ts";
-import { MAX_KEPT_CONFIG_BYTES } from "../limits.ts";
+import { MAX_KEPT_CONFIG_BYTES, SHORT_TEXT_LENGTH } from "../limits.ts";
 import type { Pace } from "./answer_room.ts";
+import { longSteps } from "./long_steps.ts";
 import { measureToml } from "./toml_cost.ts";
 import { parseToml, type TomlTable } from "./toml_document.ts";
 
@@ -35,12 +36,11 @@ export class ConfigDocuments {
 
   /** `where` names the file in a complaint. */
   async parse(text: string, where: string, pace?: Pace): Promise<ConfigDocument> {
-    let outcome = this.#find(text, where);
-    if (outcome === null) {
-      if (pace?.isOver) await pace.rest();
-      // Somebody else may have had the turn, for the same.
-      outcome = this.#find(text, where) ?? await this.#parse(text, where, pace);
-    }
+    const outcome = this.#find(text, where) ??
+      await longSteps.run(pace, text.length <= SHORT_TEXT_LENGTH, async () => {
+        // Somebody else may have had the turn, for the same.
+        return this.#find(text, where) ?? await this.#parse(text, where, pace);
+      });
     if ("failure" in outcome) throw outcome.failure;
     return outcome.document;
   }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { ConfigDocuments } from "../../../src/environment/discovery/config_documents.ts";
+import { Pacer } from "../../../src/os/loop/pacer.ts";
 
 /** Counts the turns, of which one comes before every text that is parsed. */
 function pacing() {
@@ -49,6 +50,24 @@ Deno.test("ConfigDocuments keeps those used last, as many as fit", async () => {
   for (const name of ["e", "f"]) assert.equal(await isParsed(name), true);
   assert.equal(await isParsed("a"), false);
   assert.equal(await isParsed("b"), true);
+});
+
+Deno.test("ConfigDocuments lets others have two turns between any two long texts, however many requests wait", async () => {
+  const pacer = new Pacer();
+  const pace = { isOver: true, rest: () => pacer.turn() };
+  let parsed = 0;
+  // Of different servers, too: they share the thread.
+  const all = [new ConfigDocuments(), new ConfigDocuments()].flatMap((documents, server) =>
+    Array.from({ length: 8 }, async (_, at) => {
+      await documents.parse(`a = ${at} # ${server} ${"x".repeat(5_000)}`, "f", pace);
+      parsed++;
+    })
+  );
+  for (let done = 1; done <= 16; done++) {
+    await all[done - 1];
+    for (let turn = 0; turn < 2; turn++) await pacer.turn();
+    assert.equal(parsed, done);
+  }
 });
 
 Deno.test("ConfigDocuments keeps no more texts full of escapes than fit", async () => {
