@@ -24,6 +24,12 @@ export const MAX_TOML_NUMBER_LENGTH = 1_024;
 export const MAX_CONFIG_BYTES = 32 * MIB;
 /** Parsed documents that are kept for the next request: the most expensive one, or hundreds of real ones. */
 export const MAX_KEPT_CONFIG_BYTES = 16 * MIB;
+/**
+ * Texts that are parsed in a millisecond or two, in characters: they need not queue for it. Longer ones do, in
+ * `long_steps.ts`.
+ */
+export const SHORT_TEXT_LENGTH = 2 * KIB;
+export const SHORT_YAML_LENGTH = 512;
 
 // ---------------------------------------------------------------- capabilityRoots/discoverV1
 
