@@ -25,6 +25,13 @@ export const MAX_CONFIG_BYTES = 32 * MIB;
 /** Parsed documents that are kept for the next request: the most expensive one, or hundreds of real ones. */
 export const MAX_KEPT_CONFIG_BYTES = 16 * MIB;
 /**
+ * What all layers of one answer have when they are written, in characters. Ours: headers repeat the names of the tables
+ * around, so half a megabyte can be written as a hundred. A character takes three bytes of a message at most, which may
+ * have 64 MiB.
+ */
+export const MAX_CONFIG_ANSWER_LENGTH = 16 * MIB;
+
+/**
  * Texts that are parsed in a millisecond or two, in characters: they need not queue for it. Longer ones do, in
  * `long_steps.ts`.
  */

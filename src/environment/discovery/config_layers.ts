@@ -16,14 +16,16 @@ import type {
   EnvironmentConfigReadResult,
   KeyPath,
 } from "../../protocol/environment_config.ts";
-import { MAX_CONFIG_BYTES, MAX_CONFIG_FILE_BYTES } from "../limits.ts";
+import { MAX_CONFIG_ANSWER_LENGTH, MAX_CONFIG_BYTES, MAX_CONFIG_FILE_BYTES, SHORT_TEXT_LENGTH } from "../limits.ts";
 import { canonicalPath, isDirectory, readOptionalText } from "../local_files.ts";
 import { type Pace, type Room, type Surroundings, withRoom } from "./answer_room.ts";
 import { ByteBudget } from "./capability_files.ts";
 import { ConfigDocuments } from "./config_documents.ts";
+import { longSteps } from "./long_steps.ts";
 import { Project, trustSettings } from "./project_trust.ts";
 import { stringifyToml, type TomlTable, withoutTomlPaths } from "./toml_document.ts";
-import { projectToml, selectionOf } from "./toml_projection.ts";
+import { lengthOfToml } from "./toml_length.ts";
+import { projectToml, type Selection, selectionOf } from "./toml_projection.ts";
 import { joinPath, parentPath } from "../../text_path.ts";
 
 export interface ConfigHost {
@@ -103,6 +105,8 @@ class ConfigReading {
   readonly #room: Room;
   readonly #pace: Pace | undefined;
   readonly #budget = new ByteBudget(MAX_CONFIG_BYTES);
+  readonly #answer = new ByteBudget(MAX_CONFIG_ANSWER_LENGTH);
+  #hasLongFile = false;
 
   constructor({ files, documents = new ConfigDocuments() }: ConfigHost, room: Room, pace: Pace | undefined) {
     this.#files = files;
@@ -114,21 +118,43 @@ class ConfigReading {
   async load(path: string, what: string): Promise<TomlTable | null> {
     const text = await readOptionalText(this.#files, path, { maxBytes: MAX_CONFIG_FILE_BYTES, what });
     if (text === null) return null;
+    if (text.length > SHORT_TEXT_LENGTH) this.#hasLongFile = true;
+    // The text alone is held until it is parsed.
+    const textBytes = 2 * text.length;
+    this.#room.take(textBytes);
     const { table, bytes } = await this.#documents.parse(text, path, this.#pace);
     if (!this.#budget.has(bytes)) {
       throw internalError(`${what} ${path}: all files together take more than ${MAX_CONFIG_BYTES} bytes`);
     }
     this.#budget.take(bytes);
+    this.#room.give(textBytes);
     this.#room.take(bytes);
     return table;
   }
 
-  async write(table: TomlTable): Promise<string> {
-    if (this.#pace?.isOver) await this.#pace.rest();
-    const text = await stringifyToml(table);
-    // It is held, and then the answer that is made of it.
-    this.#room.take(2 * text.length);
-    return text;
+  /** What was asked for of a table; null when it has nothing of it. */
+  async write(table: TomlTable, selection: ReadonlyMap<string, Selection>): Promise<string | null> {
+    return await longSteps.run(this.#pace, !this.#hasLongFile, async () => {
+      const projected = projectToml(table, selection);
+      if (projected === null) return null;
+      await this.#giveWay();
+      const { length, isWide } = lengthOfToml(projected);
+      if (!this.#answer.has(length)) {
+        throw internalError(
+          `failed to write executor-local config: all layers together have more than ${MAX_CONFIG_ANSWER_LENGTH} characters`,
+        );
+      }
+      this.#answer.take(length);
+      // It is held, and then the answer that is made of it.
+      this.#room.take(length * (isWide ? 2 + 3 : 1 + 1));
+      await this.#giveWay();
+      return await stringifyToml(projected);
+    });
+  }
+
+  /** Within a long step: each part of it can take as long as the parsing of a file. */
+  async #giveWay(): Promise<void> {
+    if (this.#hasLongFile && this.#pace?.isOver) await this.#pace.rest();
   }
 }
 
@@ -237,9 +263,9 @@ async function stackField(
   const stack: ConfigLayerStackField = { layers: [], cloudInsertionIndex: 0 };
   const selection = selectionOf(paths);
   for (const { source, baseDir, table, isSystem } of layers) {
-    const projected = projectToml(table, selection);
-    if (projected === null) continue;
-    stack.layers.push({ source, baseDir: toFileUri(baseDir), toml: await reading.write(projected) });
+    const toml = await reading.write(table, selection);
+    if (toml === null) continue;
+    stack.layers.push({ source, baseDir: toFileUri(baseDir), toml });
     if (isSystem) stack.cloudInsertionIndex++;
   }
   return stack;

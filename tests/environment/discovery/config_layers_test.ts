@@ -401,6 +401,40 @@ Deno.test("readEnvironmentConfig() reserves what its files hold once parsed, and
   await assert.rejects(answer(), /all files together take more than 33554432 bytes/);
 });
 
+Deno.test("readEnvironmentConfig() refuses what is too long once it is written, before it is", async () => {
+  // Each of the tables below has the long name in its header.
+  const nested = (count: number) =>
+    `[a.${"K".repeat(10_000)}]\n${Array.from({ length: count }, (_, i) => `x${i}.y=1`).join("\n")}\n`;
+  await using tree = await trustedProject({ "project/.codex/config.toml": nested(10_000) });
+  await tree.write("codex/config.toml", trust(tree, "project"));
+  let most = 0;
+  const answer = () =>
+    readEnvironmentConfig({
+      cwd: parsePath(tree.path("project")),
+      configPaths: [["a"]],
+      requirementsPaths: [],
+    }, {
+      files: createDirectFileSystem(),
+      userHome: null,
+      codexHome: tree.path("codex"),
+      hostname: null,
+      systemDirectory: tree.path("etc"),
+    }, { reserve: (bytes) => void (most = Math.max(most, bytes)) });
+  await assert.rejects(answer(), {
+    kind: "internal",
+    message: "failed to write executor-local config: all layers together have more than 16777216 characters",
+  });
+  assert.equal(most, 8 * 1024 * 1024);
+
+  // What is within the bound is reserved; of two such layers the second is beyond it.
+  await tree.write("project/.codex/config.toml", nested(1_000));
+  const { config } = await answer();
+  assert.ok(config.layers[0]!.toml.length > 10_000_000);
+  assert.equal(most, 32 * 1024 * 1024);
+  await tree.write("codex/config.toml", trust(tree, "project") + nested(1_000));
+  await assert.rejects(answer(), /all layers together have more than 16777216 characters/);
+});
+
 Deno.test("readEnvironmentConfig() answers for a file as working directory, and for one whose name is not text", async () => {
   await using tree = await trustedProject({ "project/.codex/config.toml": 'model = "p"', "project/file": "" });
   assert.deepEqual((await layers(tree, { cwd: "project/file" })).map(([, toml]) => toml), [
