@@ -84,6 +84,23 @@ for (const [what, count, header] of HEADERS) {
   });
 }
 
+Deno.test("a place with 15 manifests of a megabyte", async () => {
+  const text = (name: string) => `{"name":"${name}","x":[${"{},".repeat(340_000)}{}]}`;
+  await using tree = await FileTree.make({
+    ...Object.fromEntries(
+      Array.from({ length: 15 }, (_, i) => [`codex/skills/m${i}/.codex-plugin/plugin.json`, text(`m${i}`)]),
+    ),
+    "codex/skills/m7/s/SKILL.md": "---\nname: s\ndescription: d\n---\n",
+  });
+  await using server = await serverIn(tree);
+  await using client = await server.connect();
+  const toll = await tollOf(server, async () => {
+    const { skills } = await client.call("capabilities/discoverV2", { cwd: "/" });
+    assert.deepEqual(skills.map(({ name }) => name), ["m7:s"]);
+  });
+  check("a place with 15 manifests of a megabyte", toll);
+});
+
 // ---------------------------------------------------------------- environmentConfig/read
 
 /** Each of a megabyte or less. */
@@ -93,6 +110,8 @@ const CONFIGS: [what: string, text: string][] = [
   ["as many tables as are read", numbered(32_000, (i) => `[${i.toString(36)}]`)],
   ["a number of a million digits", `k=${"1".repeat(1_000_000)}`],
   ["a key of 500000 parts", `k${".k".repeat(500_000)}=1`],
+  ["a text of 260000 escapes", `k="${"ab\\n".repeat(260_000)}"`],
+  ["a megabyte of hexadecimal digits", numbered(1_000, (i) => `k${i}=0x${"1f".repeat(500)}`)],
 ];
 
 for (const [what, text] of CONFIGS) {
@@ -108,3 +127,23 @@ for (const [what, text] of CONFIGS) {
     check(`200 environmentConfig/read of ${what}`, toll);
   });
 }
+
+Deno.test("16 files of different texts, as many keys as are read", async () => {
+  const [, large] = CONFIGS[1]!;
+  const places = Array.from({ length: 16 }, (_, i) => `home/p${i}`);
+  await using tree = await FileTree.make(
+    Object.fromEntries(places.map((place, i) => [`${place}/.codex/config.toml`, `model = "${i}"\n${large}`])),
+  );
+  const trusted = places.map((place) => `[projects."${tree.path(place)}"]\ntrust_level = "trusted"\n`);
+  await tree.write("codex/config.toml", trusted.join(""));
+  await using server = await serverIn(tree);
+  await using client = await server.connect();
+  const params = { configPaths: [["model"]], requirementsPaths: [] };
+  const toll = await tollOf(server, async () => {
+    const answers = await Promise.all(
+      places.map((place) => client.call("environmentConfig/read", { ...params, cwd: tree.uri(place) })),
+    );
+    assert.ok(answers.every(({ config }) => config.layers.length === 1));
+  });
+  check("16 files of different texts, as many keys as are read", toll);
+});

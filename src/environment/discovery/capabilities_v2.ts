@@ -9,7 +9,6 @@ import type { FileSystem } from "../../fs/file_system.ts";
 import { parsePath, toFileUri } from "../../path_uri.ts";
 import type {
   CapabilitiesDiscoverResult,
-  CapabilityFileField,
   PluginField,
   SkillField,
   SkillFilesField,
@@ -17,6 +16,7 @@ import type {
 import { type Pace, PartOfRoom, type Room, type Surroundings, withRoom } from "./answer_room.ts";
 import { AnswerBounds } from "./capability_files.ts";
 import { discoverRoot, mapConcurrently } from "./capability_roots.ts";
+import { longSteps } from "./long_steps.ts";
 import {
   MAX_CAPABILITIES,
   MAX_CAPABILITY_LOCATIONS,
@@ -24,11 +24,13 @@ import {
   MAX_INVENTORY_BYTES,
   MAX_INVENTORY_WARNINGS,
   MAX_QUALIFIED_SKILL_NAME_LENGTH,
+  SHORT_TEXT_LENGTH,
+  SHORT_YAML_LENGTH,
 } from "../limits.ts";
 import { isDirectory } from "../local_files.ts";
 import { type InstalledPlugin, listInstalledPlugins } from "./plugin_cache.ts";
-import { lastUriName, parentUri, pluginNames, pluginOfManifest } from "./plugin_manifest.ts";
-import { parseSkillFrontmatter } from "./skill_frontmatter.ts";
+import { lastUriName, parentUri, type PluginNames, pluginNames, pluginOfManifest } from "./plugin_manifest.ts";
+import { extractHeader, parseSkillFrontmatter } from "./skill_frontmatter.ts";
 import { parseSkillMetadata } from "./skill_metadata.ts";
 import { onOneLine } from "./yaml_document.ts";
 import { joinPath } from "../../text_path.ts";
@@ -81,6 +83,7 @@ export async function discoverCapabilities(
       const together = locations.slice(at, at + MAX_CONCURRENT_ROOTS);
       const findings = await mapConcurrently(together, (location) => look(eye, location));
       for (const [at, finding] of findings.entries()) {
+        if (pace?.isOver) await pace.rest();
         inventory.add(together[at]!, finding);
         finding.release();
       }
@@ -117,29 +120,41 @@ async function look({ files, room, signal, pace }: Eye, { root, plugin }: Locati
   const path = { uri: root, native: parsePath(root).native };
   const skills: SkillField[] = [];
   let areComplete = true;
-  let namespaces: Map<string, string> | null = null;
+  /** By the URIs of their plugins' roots: only the names are kept of the manifests. */
+  const namespaces = new Map<string, PluginNames>();
   const taken = new PartOfRoom(room);
   // Each location has its own bounds: a skill is only read to be described, and dropped before the next one is read.
+  const bounds = new AnswerBounds(taken);
   const found = await discoverRoot({
     id: "",
     path,
     files: () => files,
-    bounds: new AnswerBounds(taken),
-    ...(signal && { signal }),
-    takeSkill: async (skill, manifests) => {
-      // Before, so that of all that were read by now one is described per turn.
-      if (pace?.isOver) await pace.rest();
-      const described = await describeSkill(skill, namespaces ??= namespacesOf(manifests));
-      if (described === null) areComplete = false;
-      else skills.push(keepAlone(described, taken));
+    bounds,
+    signal,
+    pace,
+    // Both give way before, so that of all that were read by now one is described per turn.
+    taker: {
+      manifest: async (manifest) => {
+        const plugin = pluginOfManifest(manifest.path);
+        const isShort = manifest.contents.length <= SHORT_TEXT_LENGTH;
+        const names = await longSteps.run(pace, isShort, () => pluginNames(manifest));
+        if (plugin === null || names === null) return;
+        taken.take(2 * (plugin.root.length + names.name.length + names.displayName.length));
+        namespaces.set(plugin.root, names);
+      },
+      skill: async (skill) => {
+        const described = await longSteps.run(pace, isShortSkill(skill), () => describeSkill(skill, namespaces));
+        if (described === null) areComplete = false;
+        else skills.push(keepAlone(described, taken));
+      },
     },
   });
   const isIncomplete = !areComplete || found.warnings.length > 0 || found.error !== null;
   const release = () => taken.giveAll();
   if (plugin === null) return { plugin: null, skills, isIncomplete, release };
 
-  const names = found.plugin === null ? null : pluginNames(found.plugin.manifest);
-  if (found.plugin === null || names === null) return { plugin: null, skills: [], isIncomplete: true, release };
+  const names = namespaces.get(root);
+  if (found.plugin === null || names === undefined) return { plugin: null, skills: [], isIncomplete: true, release };
   const { id, remotePluginId, version } = plugin;
   const { displayName } = names;
   return {
@@ -157,10 +172,15 @@ function keepAlone(skill: SkillField, room: Room): SkillField {
   return JSON.parse(json);
 }
 
+function isShortSkill({ instructions, metadata }: SkillFilesField): boolean {
+  const header = extractHeader(instructions.contents) ?? "";
+  return header.length + (metadata?.contents.length ?? 0) <= SHORT_YAML_LENGTH;
+}
+
 /** Null for what does not describe itself. */
 async function describeSkill(
   { instructions, metadata }: SkillFilesField,
-  namespaces: ReadonlyMap<string, string>,
+  namespaces: ReadonlyMap<string, PluginNames>,
 ): Promise<SkillField | null> {
   const { path } = instructions;
   const defaultName = onOneLine(lastUriName(parentUri(path)!)) || "skill";
@@ -173,21 +193,10 @@ async function describeSkill(
   return { ...frontmatter, name, path, ...details };
 }
 
-/** Names of plugins by the URI of their roots. */
-function namespacesOf(manifests: readonly CapabilityFileField[]): Map<string, string> {
-  const namespaces = new Map<string, string>();
-  for (const manifest of manifests) {
-    const root = pluginOfManifest(manifest.path)?.root;
-    const name = pluginNames(manifest)?.name;
-    if (root !== undefined && name !== undefined && !namespaces.has(root)) namespaces.set(root, name);
-  }
-  return namespaces;
-}
-
 /** The nearest plugin around it. */
-function enclosingNamespace(path: string, namespaces: ReadonlyMap<string, string>): string | null {
+function enclosingNamespace(path: string, namespaces: ReadonlyMap<string, PluginNames>): string | null {
   for (let directory = parentUri(path); directory !== null; directory = parentUri(directory)) {
-    const name = namespaces.get(directory);
+    const name = namespaces.get(directory)?.name;
     if (name !== undefined) return name;
   }
   return null;

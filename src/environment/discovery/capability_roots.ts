@@ -16,9 +16,10 @@ import type {
   CapabilityRootsDiscoverResult,
   SkillFilesField,
 } from "../../protocol/capability_discovery.ts";
-import { type Surroundings, withRoom } from "./answer_room.ts";
+import { type Pace, type Surroundings, withRoom } from "./answer_room.ts";
 import { AnswerBounds, CapabilityFiles } from "./capability_files.ts";
-import { CAPABILITY_WALK_LIMITS, MAX_CAPABILITY_ROOTS, MAX_CONCURRENT_ROOTS } from "../limits.ts";
+import { CAPABILITY_WALK_LIMITS, MAX_CAPABILITY_ROOTS, MAX_CONCURRENT_ROOTS, SHORT_TEXT_LENGTH } from "../limits.ts";
+import { longSteps } from "./long_steps.ts";
 import { childUri, declaredFiles, MANIFEST_PATHS, parentUri, pluginOfManifest } from "./plugin_manifest.ts";
 
 /** The filesystem that a sandbox object leaves visible. Throws a domain error when the sandbox cannot be made. */
@@ -27,7 +28,7 @@ export type FilesFor = (sandbox: unknown) => FileSystem;
 export async function discoverCapabilityRoots(
   roots: readonly CapabilityRootParam[],
   filesFor: FilesFor,
-  { signal, reserve }: Surroundings = {},
+  { signal, reserve, pace }: Surroundings = {},
 ): Promise<CapabilityRootsDiscoverResult> {
   if (roots.length > MAX_CAPABILITY_ROOTS) {
     throw invalidRequest(`capability root discovery accepts at most ${MAX_CAPABILITY_ROOTS} roots`);
@@ -36,7 +37,7 @@ export async function discoverCapabilityRoots(
     const bounds = new AnswerBounds(room);
     return {
       roots: await mapConcurrently(roots, ({ id, path, sandbox }) => {
-        return discoverRoot({ id, path, files: () => filesFor(sandbox), bounds, ...(signal && { signal }) });
+        return discoverRoot({ id, path, files: () => filesFor(sandbox), bounds, signal, pace });
       }),
     };
   });
@@ -48,14 +49,21 @@ export interface RootDiscovery {
   /** Called once, so that a sandbox that cannot be made is this root's failure. */
   readonly files: () => FileSystem;
   readonly bounds: AnswerBounds;
-  readonly signal?: AbortSignal;
-  /** Takes each skill as it is read: then none is kept. */
-  readonly takeSkill?: (skill: SkillFilesField, namespaces: readonly CapabilityFileField[]) => Promise<void>;
+  readonly signal: AbortSignal | undefined;
+  readonly pace: Pace | undefined;
+  /** Takes the files as they are read: then none is kept but the plugin's own. */
+  readonly taker?: FileTaker;
+}
+
+/** Manifests come before skills, and an outer plugin's before those inside. */
+export interface FileTaker {
+  manifest(file: CapabilityFileField): Promise<void>;
+  skill(files: SkillFilesField): Promise<void>;
 }
 
 /** Rejects only for faults of the request as a whole. */
 export async function discoverRoot(
-  { id, path, files, bounds, signal, takeSkill }: RootDiscovery,
+  { id, path, files, bounds, signal, pace, taker }: RootDiscovery,
 ): Promise<CapabilityRootField> {
   const field: CapabilityRootField = {
     id,
@@ -67,8 +75,8 @@ export async function discoverRoot(
     error: null,
   };
   try {
-    const scan = new RootScan(path, files(), bounds, signal);
-    await scan.run(field, takeSkill);
+    const scan = new RootScan(path, files(), bounds, { signal, pace });
+    await scan.run(field, taker);
   } catch (error) {
     if (error instanceof RootError) field.error = error.message;
     else if (error instanceof DomainError && error.kind !== "invalidParams") {
@@ -86,31 +94,47 @@ class RootScan {
   readonly #fileSystem: FileSystem;
   readonly #files: CapabilityFiles;
   readonly #signal: AbortSignal | undefined;
+  readonly #pace: Pace | undefined;
 
-  constructor(root: CapabilityPath, fileSystem: FileSystem, bounds: AnswerBounds, signal: AbortSignal | undefined) {
+  constructor(
+    root: CapabilityPath,
+    fileSystem: FileSystem,
+    bounds: AnswerBounds,
+    { signal, pace }: Pick<RootDiscovery, "signal" | "pace">,
+  ) {
     this.#root = root;
     this.#fileSystem = fileSystem;
     this.#files = new CapabilityFiles(fileSystem, bounds, signal);
     this.#signal = signal;
+    this.#pace = pace;
   }
 
   /** Manifests come first, so that a root with too many skills is still recognised. */
-  async run(field: CapabilityRootField, takeSkill?: RootDiscovery["takeSkill"]): Promise<void> {
+  async run(field: CapabilityRootField, taker?: FileTaker): Promise<void> {
     field.warnings = this.#files.warnings;
     await this.#checkRoot();
     const { skills, manifests } = await this.#walk();
     const own = await this.#manifestOf(this.#root.uri);
     const inherited = own ?? await this.#manifestAbove();
-    if (inherited !== null) field.namespaceManifests.push(inherited);
-    await this.#readNamespaces(manifests, field.namespaceManifests);
+    const seen = new Set<string | undefined>();
+    const keepManifest = async (manifest: CapabilityFileField): Promise<void> => {
+      seen.add(pluginOfManifest(manifest.path)?.root);
+      if (taker === undefined) field.namespaceManifests.push(manifest);
+      else {
+        await taker.manifest(manifest);
+        if (manifest !== own) this.#files.release([manifest]);
+      }
+    };
+    if (inherited !== null) await keepManifest(inherited);
+    await this.#readNamespaces(manifests, seen, keepManifest);
     if (own !== null) field.plugin = await this.#readPlugin(own);
     for (const skill of skills) {
       const instructions = await this.#files.read(skill);
       if (instructions === null) continue;
       const metadata = await this.#files.read(childUri(parentUri(skill)!, "agents/openai.yaml"));
-      if (takeSkill === undefined) field.skills.push({ instructions, metadata });
+      if (taker === undefined) field.skills.push({ instructions, metadata });
       else {
-        await takeSkill({ instructions, metadata }, field.namespaceManifests);
+        await taker.skill({ instructions, metadata });
         this.#files.release([instructions, metadata]);
       }
     }
@@ -160,21 +184,28 @@ class RootScan {
     return null;
   }
 
-  /** The first manifest of each plugin below, in the order of their roots. */
-  async #readNamespaces(paths: readonly string[], found: CapabilityFileField[]): Promise<void> {
-    const seen = new Set(found.map(({ path }) => pluginOfManifest(path)?.root));
+  /** The first manifest of each plugin below that was not seen, in the order of their roots. */
+  async #readNamespaces(
+    paths: readonly string[],
+    seen: Set<string | undefined>,
+    keep: (manifest: CapabilityFileField) => Promise<void>,
+  ): Promise<void> {
     const plugins = paths.map((path) => ({ path, ...pluginOfManifest(path)! }))
       .sort((a, b) => byCodeUnit(a.root, b.root) || a.rank - b.rank);
     for (const { path, root } of plugins) {
       if (seen.has(root)) continue;
       seen.add(root);
       const manifest = await this.#files.read(path);
-      if (manifest !== null) found.push(manifest);
+      if (manifest !== null) await keep(manifest);
     }
   }
 
   async #readPlugin(manifest: CapabilityFileField): Promise<NonNullable<CapabilityRootField["plugin"]>> {
-    const { mcpConfig, appsConfig, warnings } = declaredFiles(this.#root.uri, manifest);
+    const { mcpConfig, appsConfig, warnings } = await longSteps.run(
+      this.#pace,
+      manifest.contents.length <= SHORT_TEXT_LENGTH,
+      () => declaredFiles(this.#root.uri, manifest),
+    );
     for (const warning of warnings) this.#files.warn(warning);
     return {
       manifest,

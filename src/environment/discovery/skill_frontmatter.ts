@@ -29,7 +29,8 @@ export async function parseSkillFrontmatter(text: string, defaultName: string): 
 /** A header that does not end within the maximum length counts as none. */
 const HEADER_SIGHT = MAX_YAML_LENGTH + 1024;
 
-function extractHeader(text: string): string | null {
+/** The lines between the fences; null when there are none. */
+export function extractHeader(text: string): string | null {
   const [first, ...rest] = text.slice(0, HEADER_SIGHT).split(/\r?\n/);
   const end = rest.findIndex(isFence);
   return first !== undefined && isFence(first) && end > 0 ? rest.slice(0, end).join("\n") : null;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Surroundings } from "../../../src/environment/discovery/answer_room.ts";
 import { discoverCapabilities } from "../../../src/environment/discovery/capabilities_v2.ts";
+import { TURNS_FOR_OTHERS } from "../../../src/environment/discovery/long_steps.ts";
 import { invalidParams, invalidRequest } from "../../../src/errors.ts";
 import { createDirectFileSystem } from "../../../src/fs/direct.ts";
 import type { FileSystem } from "../../../src/fs/file_system.ts";
@@ -208,7 +209,7 @@ Deno.test("discoverCapabilities() holds one skill's text at a time, and reserves
   assert.equal(most, 2 * 1024 * 1024);
 });
 
-Deno.test("discoverCapabilities() gives way before every skill when its time is over", async () => {
+Deno.test("discoverCapabilities() gives way before every skill, and before it adds up a place, when its time is over", async () => {
   await using tree = await FileTree.make(
     Object.fromEntries(["a", "b", "c"].map((name) => [`codex/skills/${name}/SKILL.md`, skill(name)])),
   );
@@ -224,6 +225,59 @@ Deno.test("discoverCapabilities() gives way before every skill when its time is 
     assert.equal((await discover(tree, undefined, { pace })).skills.length, 3);
     return count;
   };
-  assert.equal(await rests(true), 3);
+  assert.equal(await rests(true), 3 + 1);
   assert.equal(await rests(false), 0);
+});
+
+/** Of a megabyte, which takes a while to parse. */
+const LARGE = `"x":[${"{},".repeat(340_000)}{}]`;
+
+Deno.test("discoverCapabilities() parses one manifest at a time with turns between, and keeps only the names", async () => {
+  await using tree = await FileTree.make({ "codex/skills/m3/inner/SKILL.md": skill("s") });
+  for (let at = 0; at < 12; at++) {
+    await tree.write(`codex/skills/m${at}/.codex-plugin/plugin.json`, `{"name":"m${at}",${LARGE}}`);
+  }
+  let most = 0;
+  const log: string[] = [];
+  const rest = () => {
+    log.push("turn");
+    return Promise.resolve();
+  };
+  const parse = JSON.parse;
+  JSON.parse = (text, reviver) => {
+    if (text.length > 1_000_000) log.push("parse");
+    return parse(text, reviver);
+  };
+  try {
+    const { skills } = await discover(tree, undefined, {
+      pace: { isOver: true, rest },
+      reserve: (bytes) => void (most = Math.max(most, bytes)),
+    });
+    assert.deepEqual(skills.map(({ name }) => name), ["m3:s"]);
+  } finally {
+    JSON.parse = parse;
+  }
+  assert.equal(log.filter((entry) => entry === "parse").length, 12);
+  assert.ok(log.every((entry, at) => entry === "turn" || log[at - 1] === "turn"), log.join());
+  // One text, and as much again.
+  assert.equal(most, 2 * 1024 * 1024);
+});
+
+Deno.test("discoverCapabilities() reads a plugin's own manifest once for its names, and once for its files", async () => {
+  await using tree = await FileTree.make({
+    "codex/plugins/cache/m/p/1.0.0/.codex-plugin/plugin.json":
+      `{"name":"n","interface":{"displayName":"N"},"mcpServers":"./mcp.json",${LARGE}}`,
+    "codex/plugins/cache/m/p/1.0.0/mcp.json": "{}",
+    "codex/plugins/cache/m/p/1.0.0/skills/s/SKILL.md": skill("s"),
+  });
+  let rests = 0;
+  const rest = () => {
+    rests++;
+    return Promise.resolve();
+  };
+  const { plugins: [plugin] } = await discover(tree, undefined, { pace: { isOver: false, rest } });
+  assert.equal(plugin!.displayName, "N");
+  assert.equal(plugin!.files.mcpConfig!.contents, "{}");
+  assert.deepEqual(plugin!.skills.map(({ name }) => name), ["n:s"]);
+  assert.equal(rests, 2 * TURNS_FOR_OTHERS);
 });
