@@ -149,7 +149,7 @@ async function look({ files, room, signal, pace }: Eye, { root, plugin }: Locati
       },
     },
   });
-  const isIncomplete = !areComplete || found.warnings.length > 0 || found.error !== null;
+  const isIncomplete = !areComplete || found.warnings.length > 0 || found.error !== null || bounds.hasSilentLoss;
   const release = () => taken.giveAll();
   if (plugin === null) return { plugin: null, skills, isIncomplete, release };
 

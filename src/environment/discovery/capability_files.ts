@@ -40,6 +40,8 @@ export class AnswerBounds {
   /** Paths and warnings. */
   readonly names = new ByteBudget(MAX_CAPABILITY_NAMES_BYTES);
   readonly room: Room;
+  /** Something was left out, and for want of names there is no warning of it. */
+  hasSilentLoss = false;
 
   constructor(room: Room) {
     this.room = room;
@@ -65,7 +67,10 @@ export class CapabilityFiles {
   /** Warnings beyond the bound are left out. */
   warn(text: string): void {
     const { names, room } = this.#bounds;
-    if (!names.has(text.length)) return;
+    if (!names.has(text.length)) {
+      this.#bounds.hasSilentLoss = true;
+      return;
+    }
     names.take(text.length);
     room.take(TIMES_HELD * text.length);
     this.warnings.push(text);
@@ -125,7 +130,10 @@ export class CapabilityFiles {
       return false;
     }
     // Then there is no room for a warning either.
-    if (!this.#bounds.names.has(uri.length)) return false;
+    if (!this.#bounds.names.has(uri.length)) {
+      this.#bounds.hasSilentLoss = true;
+      return false;
+    }
     for (const [budget, what] of [[this.#rootBudget, "root bundle"], [this.#bounds.contents, "answer"]] as const) {
       if (budget.has(bytes)) continue;
       this.warn(`capability ${what} exceeds the ${budget.maxBytes}-byte limit`);

@@ -281,3 +281,30 @@ Deno.test("discoverCapabilities() reads a plugin's own manifest once for its nam
   assert.deepEqual(plugin!.skills.map(({ name }) => name), ["n:s"]);
   assert.equal(rests, 2 * TURNS_FOR_OTHERS);
 });
+
+Deno.test("discoverCapabilities() says when files are missing because there are too many paths", async () => {
+  // A blank has three characters in a URI.
+  const deep = Array.from({ length: 14 }, () => " ".repeat(250)).join("/");
+  await using tree = await FileTree.make({
+    "codex/skills/s/SKILL.md": skill("s"),
+    [`codex/${deep}/skills/s/SKILL.md`]: skill("s"),
+  });
+  const direct = createDirectFileSystem();
+  /** Finds the same skill as often as there can be directories. */
+  const files: FileSystem = {
+    ...direct,
+    walk: async (request, signal) => {
+      const found = await direct.walk(request, signal);
+      const skills = found.entries.filter(({ path }) => path.endsWith("/SKILL.md"));
+      return { ...found, entries: Array.from({ length: 2_000 }, () => skills).flat() };
+    },
+  };
+  const warnings = async (codex: string) => {
+    const place = { codexHome: tree.path(codex), userHome: null, systemDirectory: tree.path("etc") };
+    const found = await discoverCapabilities({ files, ...place });
+    assert.ok(found.skills.length > 100);
+    return found.warnings.filter((warning) => !warning.includes("size limit"));
+  };
+  assert.deepEqual(await warnings("codex"), []);
+  assert.deepEqual(await warnings(`codex/${deep}`), [METADATA_INCOMPLETE]);
+});
