@@ -1,3 +1,9 @@
+/**
+ * What is said of the plugins and skills of a machine, and what looking at them costs.
+ *
+ * More than 300 lines: most lines are trees of files and what comes of them.
+ */
+
 import assert from "node:assert/strict";
 import type { Surroundings } from "../../../src/environment/discovery/answer_room.ts";
 import { discoverCapabilities } from "../../../src/environment/discovery/capabilities_v2.ts";
