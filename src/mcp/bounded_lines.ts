@@ -11,6 +11,8 @@ export interface BoundedLinesOptions {
   readonly maxBytes: number;
   /** Called when a line has become too long, before its end has come. */
   readonly onTooLong: () => void;
+  /** What is passed on in place of a line. If that is too long, the line itself is. */
+  readonly repair?: (line: string) => string;
 }
 
 const LINE_END = 0x0a;
@@ -51,8 +53,18 @@ export class BoundedLines extends Transform {
     }
     this.#parts.push(part);
     if (!isLast) return;
-    this.push(this.#parts.length === 1 ? part : Buffer.concat(this.#parts));
+    this.push(this.#repaired(this.#parts.length === 1 ? part : Buffer.concat(this.#parts)));
     this.#forget();
+  }
+
+  #repaired(line: Buffer): Buffer {
+    const { repair, maxBytes } = this.#options;
+    if (repair === undefined) return line;
+    const text = line.toString("utf8", 0, line.length - 1);
+    const repaired = repair(text);
+    if (repaired === text) return line;
+    const bytes = Buffer.from(`${repaired}\n`);
+    return bytes.length <= maxBytes ? bytes : line;
   }
 
   #forget(): void {

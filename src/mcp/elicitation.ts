@@ -6,6 +6,7 @@
 import { isSpecType } from "@modelcontextprotocol/server";
 import type { Dialect } from "./client_profile.ts";
 import type { PromptAnswer } from "./prompt_desk.ts";
+import { UNREADABLE } from "./readable_message.ts";
 
 const EMPTY_SCHEMA = { type: "object", properties: {} };
 
@@ -23,7 +24,7 @@ const PERSISTENCE = { persist: ["session"] };
 /** What an answer means that is no answer. */
 export const UNREADABLE_ANSWER: PromptAnswer = {
   action: "unavailable",
-  reason: "the client's answer cannot be read",
+  reason: UNREADABLE.message,
 };
 
 export function elicitationParams(message: string, dialect: Dialect): Record<string, unknown> {

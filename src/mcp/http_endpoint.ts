@@ -22,6 +22,7 @@ import { HttpSessions } from "./http_sessions.ts";
 import { HTTP_SESSION_IDLE_MS, MAX_REQUEST_BODY_BYTES } from "./limits.ts";
 import { McpConnection } from "./mcp_connection.ts";
 import type { ProtocolServers } from "./protocol_server.ts";
+import { readableText } from "./readable_message.ts";
 
 export interface HttpEndpointOptions {
   readonly address: ListenerAddress;
@@ -180,7 +181,12 @@ function requestOf(head: RequestHead, body: Uint8Array<ArrayBuffer>, signal: Abo
     for (const value of values) headers.append(name, value);
   }
   const hasBody = head.method !== "GET" && head.method !== "HEAD" && body.length > 0;
-  return new Request("http://localhost/mcp", { method: head.method, headers, signal, ...(hasBody ? { body } : {}) });
+  return new Request("http://localhost/mcp", {
+    method: head.method,
+    headers,
+    signal,
+    ...(hasBody ? { body: readableText(new TextDecoder().decode(body)) } : {}),
+  });
 }
 
 /** Whole, or piece by piece for a stream of events. */

@@ -12,6 +12,8 @@ import {
   ProtocolError,
   ProtocolErrorCode,
   type RequestStateCodec,
+  SdkError,
+  SdkErrorCode,
   Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
@@ -24,6 +26,7 @@ import { elicitationParams, promptAnswer, UNREADABLE_ANSWER } from "./elicitatio
 import { PROMPT_PATIENCE_MS, ROUND_PATIENCE_MS } from "./limits.ts";
 import type { McpConnection } from "./mcp_connection.ts";
 import type { OpenPrompt, PromptAnswer } from "./prompt_desk.ts";
+import { UNREADABLE } from "./readable_message.ts";
 import { SANDBOX_CAPABILITY, SANDBOX_UPDATE_METHOD, SandboxStateError } from "./sandbox_state.ts";
 import { type CallOutcome, type ToolCall, ToolCalls } from "./tool_calls.ts";
 import type { ToolDescription } from "./tool_list.ts";
@@ -137,6 +140,7 @@ export class ProtocolServers {
     } catch (error) {
       const reason = messageOf(error);
       this.#options.log.warn("a prompt was not answered", { reason });
+      if (isUnreadable(error)) return UNREADABLE_ANSWER;
       return { action: "unavailable", reason: "the client could not be asked for approval" };
     }
   }
@@ -169,6 +173,12 @@ export class ProtocolServers {
     this.#options.log.error("a tool call failed", errorFields(error));
     return new ProtocolError(ProtocolErrorCode.InternalError, "internal error; the server's log has the details");
   }
+}
+
+/** Whether the client has answered, but with something that is no answer. */
+function isUnreadable(error: unknown): boolean {
+  if (error instanceof SdkError) return error.code === SdkErrorCode.InvalidResult;
+  return error instanceof ProtocolError && error.message === UNREADABLE.message;
 }
 
 function profileOf(

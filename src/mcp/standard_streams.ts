@@ -11,13 +11,18 @@ import type { Logger } from "../log.ts";
 import { BoundedLines } from "./bounded_lines.ts";
 import { MAX_LINE_BYTES } from "./limits.ts";
 import type { Era } from "./protocol_server.ts";
+import { readableText } from "./readable_message.ts";
 
 class EndingTransport extends StdioServerTransport {
   readonly #ended = Promise.withResolvers<void>();
   readonly #lines: BoundedLines;
 
   constructor(onTooLong: (transport: EndingTransport) => void) {
-    const lines = new BoundedLines({ maxBytes: MAX_LINE_BYTES, onTooLong: () => onTooLong(this) });
+    const lines = new BoundedLines({
+      maxBytes: MAX_LINE_BYTES,
+      onTooLong: () => onTooLong(this),
+      repair: readableText,
+    });
     super(lines, process.stdout, { maxBufferSize: MAX_LINE_BYTES });
     this.#lines = lines;
   }

@@ -7,7 +7,8 @@ import { Admissions } from "../../src/transport/tokens/admissions.ts";
 import type { TokenEntry } from "../../src/transport/tokens/token_file.ts";
 import { TokenTable } from "../../src/transport/tokens/token_table.ts";
 import { McpHttpClient } from "../support/mcp_http_client.ts";
-import { McpPeer } from "../support/mcp_peer.ts";
+import { McpPeer, RawAnswer } from "../support/mcp_peer.ts";
+import { until } from "../support/until.ts";
 import { Scene, textOf } from "./scene.ts";
 
 const RULES = `prefix_rule(pattern = ["ask"], decision = "prompt")\n`;
@@ -55,6 +56,33 @@ Deno.test("a session over HTTP: a command with a prompt in the middle, then its 
   await response.body?.cancel();
   const body = JSON.stringify({ jsonrpc: "2.0", id: 99, method: "tools/list" });
   assert.equal((await client.fetch({ body })).status, 404, "the session is gone");
+});
+
+Deno.test("over HTTP an answer that is no well-formed JSON-RPC counts where it is clear, and leaves no call without an end", async () => {
+  const scene = new Scene({ rules: RULES });
+  await using server = await endpoint(scene);
+  const { peer } = new McpHttpClient(server);
+  await peer.initialize();
+  const unreadable = { kind: "deny", reason: "the client's answer cannot be read" };
+  const answers: [object, object][] = [
+    [{ result: { ...ACCEPT, _meta: null } }, { kind: "escalate", pathIsNamed: false }],
+    [{ result: ACCEPT, error: null }, { kind: "escalate", pathIsNamed: false }],
+    [{ result: { action: "accept", content: { a: {} } } }, { kind: "escalate", pathIsNamed: false }],
+    [{ result: null }, unreadable],
+    [{ error: { message: "no code" } }, unreadable],
+  ];
+  for (const [members, expected] of answers) {
+    const started = scene.shells.next();
+    const answer = peer.call("shell", ARGS);
+    const shell = await started;
+    peer.onElicit = () => new RawAnswer(members);
+    let verdict: unknown = null;
+    void shell.exec(["ask"]).then((decided) => verdict = decided);
+    await until(() => verdict !== null, () => `no verdict after ${JSON.stringify(members)}`);
+    assert.deepEqual(verdict, expected, JSON.stringify(members));
+    shell.exit(0);
+    await answer;
+  }
 });
 
 Deno.test("the end of a session, and a client that goes away during a call, end commands", async () => {

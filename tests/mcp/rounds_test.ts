@@ -80,8 +80,8 @@ Deno.test("a state belongs to its tool and arguments: with others it is refused,
 
 Deno.test("an answer that cannot be read is a no, and a question without an answer is asked again", async () => {
   const malformed: unknown[] = [
-    ...["yes", null, 5, [], {}, { action: "maybe" }, { action: 1 }, { action: "accept", content: 5 }],
-    ...[{ action: "accept", method: "elicitation/create" }, { result: ACCEPT }, { ...ACCEPT, content: { a: {} } }],
+    ...["yes", null, 5, [], {}, { action: "maybe" }, { action: 1 }],
+    ...[{ action: "accept", method: "elicitation/create" }, { result: ACCEPT }],
   ];
   for (const answer of malformed) {
     const scene = new Scene({ rules: RULES });

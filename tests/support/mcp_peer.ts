@@ -24,6 +24,15 @@ export class McpError extends Error {
 /** Answers a question of the server: the result, or an error to reject with. */
 export type OnElicit = (params: { message: string; requestedSchema: unknown; _meta?: unknown }) => unknown;
 
+/** In place of a result: the members of an answer besides its id, well-formed or not. */
+export class RawAnswer {
+  readonly members: object;
+
+  constructor(members: object) {
+    this.members = members;
+  }
+}
+
 const MODERN = "2026-07-28";
 
 export class McpPeer {
@@ -110,7 +119,8 @@ export class McpPeer {
   async #answer({ id, params }: McpMessage): Promise<void> {
     this.prompts.push(params);
     try {
-      this.#send({ jsonrpc: "2.0", id, result: await this.onElicit(params) });
+      const result = await this.onElicit(params);
+      this.#send({ jsonrpc: "2.0", id, ...(result instanceof RawAnswer ? result.members : { result }) });
     } catch (error) {
       this.#send({ jsonrpc: "2.0", id, error: { code: -32_603, message: String(error) } });
     }
