@@ -18,6 +18,7 @@ import { RefusalLog } from "./door/refusal_log.ts";
 import { describePeer, headOf, isOnThisMachine, responseOf } from "./runtime_requests.ts";
 import { RuntimeSocketLink } from "./websocket/runtime_socket_link.ts";
 import { type AcceptedUpgrade, decideUpgrade } from "./door/upgrade.ts";
+import { UpgradesUnderWay } from "./upgrades_under_way.ts";
 
 export interface RequestSourceOptions {
   /** Below which path websockets are accepted; `/readyz` and `/healthz` are below it too. Without a trailing slash. */
@@ -28,6 +29,8 @@ export interface RequestSourceOptions {
   allowedOrigins?: readonly string[];
   clock: Clock;
   log: Logger;
+  /** Connections at once, with those that are not open yet. Default: as many as a listener serves. */
+  maxLinks?: number;
 }
 
 /** What `Deno.serve` says of a request besides the request. */
@@ -39,13 +42,16 @@ export class RequestSource implements LinkSource {
   readonly #refusals: RefusalLog;
   readonly #links = new Set<Link>();
   readonly #lives = new Set<Promise<void>>();
-  readonly #maxLinks = connectionLimits().served;
+  readonly #upgrades: UpgradesUnderWay;
+  readonly #maxLinks: number;
   readonly #finished = Promise.withResolvers<void>();
   #onLink: ServeLink | null = null;
   #nextId = 1;
 
   constructor(options: RequestSourceOptions) {
     this.#options = options;
+    this.#upgrades = new UpgradesUnderWay(options.clock);
+    this.#maxLinks = options.maxLinks ?? connectionLimits().served;
     this.url = `Deno.serve:${options.basePath}/`;
     this.#refusals = new RefusalLog(options);
   }
@@ -61,6 +67,7 @@ export class RequestSource implements LinkSource {
   }
 
   async dropAll(): Promise<void> {
+    this.#upgrades.giveUpAll();
     for (const link of this.#links) link.close();
     await Promise.all(this.#lives);
     this.#refusals.close();
@@ -83,18 +90,30 @@ export class RequestSource implements LinkSource {
     const { admission, requestId, protocol } = answer;
     const obstacle = this.#onLink === null
       ? "the server is shutting down"
-      : this.#links.size >= this.#maxLinks
+      : this.#links.size + this.#upgrades.size >= this.#maxLinks
       ? "too many connections"
       : null;
     if (obstacle !== null) {
       admission?.release();
       return responseOf(httpResponse(503, obstacle));
     }
-    const { socket, response } = Deno.upgradeWebSocket(request, protocol === undefined ? {} : { protocol });
-    if (requestId !== null) response.headers.set("x-request-id", requestId);
-    const link = new RuntimeSocketLink(socket, { clock: this.#options.clock, turn: () => sharedPacer().turn() });
-    socket.onopen = () => this.#begin(link, { id: this.#nextId++, remote, requestId }, admission);
-    return response;
+    const release = () => admission?.release();
+    try {
+      const { socket, response } = Deno.upgradeWebSocket(request, protocol === undefined ? {} : { protocol });
+      if (requestId !== null) response.headers.set("x-request-id", requestId);
+      const link = new RuntimeSocketLink(socket, { clock: this.#options.clock, turn: () => sharedPacer().turn() });
+      const opened = () => this.#begin(link, { id: this.#nextId++, remote, requestId }, admission);
+      const givenUp = () => {
+        release();
+        // It may open after all, and is counted nowhere any more.
+        socket.onopen = () => link.close();
+      };
+      this.#upgrades.add(socket, { opened, givenUp });
+      return response;
+    } catch (error) {
+      release();
+      throw error;
+    }
   }
 
   #begin(link: Link, peer: Parameters<ServeLink>[1], admission: AcceptedUpgrade["admission"]): void {
