@@ -2,6 +2,8 @@
  * The output of one command, in bounded memory: the beginning and the end of each stream. `take` hands out what came
  * since the last time, as one text: standard output first, then standard error, as the reference does. Where bytes are
  * missing the text says so, and how many. A character of which only the beginning has come waits for its rest.
+ *
+ * Tells its watchers when there is something more to take.
  */
 
 import { HeadTail } from "../process/session/head_tail.ts";
@@ -23,6 +25,7 @@ export interface OutputText {
 
 export class KeptOutput {
   #streams = emptyStreams();
+  readonly #watchers = new Set<() => void>();
 
   append(stream: OutputStream, bytes: Uint8Array): void {
     const kept = this.#streams[stream];
@@ -32,6 +35,18 @@ export class KeptOutput {
     kept.totalBytes += wholeBytes;
     // A copy: the array may be large, and its owner may use it again.
     kept.begun = all.slice(wholeBytes);
+    if (wholeBytes > 0) { for (const onMore of this.#watchers) onMore(); }
+  }
+
+  /** Whether `take` would hand out anything. */
+  get hasMore(): boolean {
+    return Object.values(this.#streams).some(({ totalBytes }) => totalBytes > 0);
+  }
+
+  /** `onMore` is called for everything that comes. The returned function ends that. */
+  watch(onMore: () => void): () => void {
+    this.#watchers.add(onMore);
+    return () => this.#watchers.delete(onMore);
   }
 
   /** All whole characters that came since the last time. What is handed out is forgotten. */

@@ -12,6 +12,9 @@ export const DEFAULT_YIELD_MS = 45_000;
 /** How long a look at a command waits for news unless it is told otherwise. */
 export const DEFAULT_POLL_WAIT_MS = 10_000;
 
+/** After the first news of a look: a program that prints several lines is told once, and nobody notices the delay. */
+export const OUTPUT_GATHER_MS = 75;
+
 /** The reference's: all output of one answer. */
 export const MAX_OUTPUT_BYTES = 1_048_576;
 

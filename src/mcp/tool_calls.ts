@@ -9,7 +9,7 @@ import type { Clock } from "../clock.ts";
 import { invalidParams } from "../errors.ts";
 import type { ClientProfile } from "./client_profile.ts";
 import { endResult, runningResult, type ToolResult } from "./command_result.ts";
-import { MAX_PROMPT_ROUNDS, PROGRESS_INTERVAL_MS, PROMPT_BATCH_MS } from "./limits.ts";
+import { MAX_PROMPT_ROUNDS, OUTPUT_GATHER_MS, PROGRESS_INTERVAL_MS, PROMPT_BATCH_MS } from "./limits.ts";
 import type { McpConnection } from "./mcp_connection.ts";
 import type { OpenPrompt, PromptAnswer } from "./prompt_desk.ts";
 import type { RunningCommand } from "./running_command.ts";
@@ -59,6 +59,11 @@ interface Attendance {
   readonly waitMs: number | null;
   readonly handle: string | null;
   readonly rounds: number;
+  /**
+   * What else ends the wait: output that nobody has seen yet, or only output that comes from now on, as an answer to
+   * what was written. Absent: none.
+   */
+  readonly news?: "unseen" | "later";
 }
 
 const ENDED = Symbol("ended");
@@ -88,7 +93,8 @@ export class ToolCalls {
         return await this.#stop(call);
       default: {
         const { handle, waitMs } = handleArguments(call.arguments);
-        return await this.#attend(call, { command: call.connection.kept.get(handle), waitMs, handle, rounds: 0 });
+        const command = call.connection.kept.get(handle);
+        return await this.#attend(call, { command, waitMs, handle, rounds: 0, news: "unseen" });
       }
     }
   }
@@ -107,7 +113,7 @@ export class ToolCalls {
     // Not waited for: the command may never read it.
     if (text !== "") command.input.write(text);
     if (closes) command.input.close();
-    return await this.#attend(call, { command, waitMs, handle, rounds: 0 });
+    return await this.#attend(call, { command, waitMs, handle, rounds: 0, news: "later" });
   }
 
   async #stop(call: ToolCall): Promise<CallOutcome> {
@@ -128,7 +134,8 @@ export class ToolCalls {
       const answer = answers.get(prompt.id);
       if (answer !== undefined) prompt.answer(answer);
     }
-    return await this.#attend(call, { command, waitMs, handle, rounds });
+    const news = call.tool === "shell_poll" || call.tool === "shell_input" ? { news: "unseen" as const } : {};
+    return await this.#attend(call, { command, waitMs, handle, rounds, ...news });
   }
 
   async #attend(call: ToolCall, attendance: Attendance): Promise<CallOutcome> {
@@ -157,8 +164,8 @@ export class ToolCalls {
     }
   }
 
-  /** What comes first: the end, the end of patience, a question that has to be passed on, or a cancellation. */
-  async #wait(call: ToolCall, { command, waitMs, rounds }: Attendance): Promise<symbol> {
+  /** What comes first: the end, news or the end of patience, a question that has to be passed on, or a cancellation. */
+  async #wait(call: ToolCall, { command, waitMs, rounds, news }: Attendance): Promise<symbol> {
     const { clock } = this.#options;
     const aborted = Promise.withResolvers<symbol>();
     const abort = () => aborted.resolve(ABORTED);
@@ -167,6 +174,7 @@ export class ToolCalls {
     const ended = command.finished.then(() => ENDED, () => ENDED);
     const patience = Promise.withResolvers<symbol>();
     const cancel = waitMs === null ? () => {} : clock.setTimer(waitMs, () => patience.resolve(WAITED));
+    const unwatch = news === undefined ? () => {} : this.#onNews(command, news, () => patience.resolve(WAITED));
     try {
       const waits = [ended, patience.promise, aborted.promise];
       while (call.elicit === null && call.client.canBeAsked) {
@@ -187,8 +195,27 @@ export class ToolCalls {
       return await Promise.race([ended, aborted.promise, command.prompts.whenClosed().then(() => WAITED)]);
     } finally {
       cancel();
+      unwatch();
       call.signal.removeEventListener("abort", abort);
     }
+  }
+
+  /** Calls back a moment after the first news. The returned function stops this. */
+  #onNews({ output }: RunningCommand, news: "unseen" | "later", callback: () => void): () => void {
+    let cancel: (() => void) | null = null;
+    const gather = () => {
+      cancel ??= this.#options.clock.setTimer(OUTPUT_GATHER_MS, () => {
+        cancel = null;
+        // Another look may have taken it meanwhile.
+        if (output.hasMore) callback();
+      });
+    };
+    const unwatch = output.watch(gather);
+    if (news === "unseen" && output.hasMore) gather();
+    return () => {
+      unwatch();
+      cancel?.();
+    };
   }
 
   #questions(call: ToolCall, { command, handle, rounds }: Attendance, request: string): CallOutcome {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { MAX_WAITING_INPUT_BYTES } from "../../src/mcp/limits.ts";
+import { MAX_WAITING_INPUT_BYTES, OUTPUT_GATHER_MS } from "../../src/mcp/limits.ts";
 import { McpError } from "../support/mcp_peer.ts";
+import { until } from "../support/until.ts";
 import { Scene, textOf } from "./scene.ts";
 
 const RULES = `prefix_rule(pattern = ["ask"], decision = "prompt")\n`;
@@ -50,6 +51,67 @@ Deno.test("a command that takes longer than its call goes on under a handle", as
   shell.exit(0);
   assert.deepEqual([textOf(await last).exit_code, textOf(await last).output], [0, "three\n"]);
   await assert.rejects(peer.call("shell_poll", { handle }), (error: McpError) => error.code === -32_602);
+});
+
+Deno.test("a look returns a moment after new output, and at once with what nobody has seen", async () => {
+  const scene = new Scene({ hasHandles: true });
+  const { peer } = await scene.client();
+  const started = scene.shells.next();
+  const first = peer.call("shell", { ...ARGS, stdin: true });
+  const shell = await started;
+  await scene.passTimeUntil(first);
+  const { handle } = textOf(await first);
+  const idle = scene.clock.pending;
+  const timers = (count: number) =>
+    until(() => scene.clock.pending === idle + count, () => `${scene.clock.pending - idle} timers, not ${count}`);
+
+  const poll = peer.call("shell_poll", { handle, wait_ms: 45_000 });
+  await timers(1);
+  shell.print("one\n");
+  await timers(2);
+  scene.clock.advance(OUTPUT_GATHER_MS - 1);
+  shell.print("two\n", "stderr");
+  scene.clock.advance(1);
+  assert.deepEqual([textOf(await poll).output, textOf(await poll).running], ["one\ntwo\n", true]);
+
+  shell.print("before\n");
+  const input = peer.call("shell_input", { handle, text: "x\n", wait_ms: 45_000 });
+  await timers(1);
+  scene.clock.advance(10_000);
+  shell.print("answer\n");
+  await timers(2);
+  scene.clock.advance(OUTPUT_GATHER_MS);
+  assert.equal(textOf(await input).output, "before\nanswer\n", "what was there before the text answers nothing");
+
+  shell.print("unseen\n");
+  const late = peer.call("shell_poll", { handle, wait_ms: 45_000 });
+  await timers(2);
+  scene.clock.advance(OUTPUT_GATHER_MS);
+  assert.equal(textOf(await late).output, "unseen\n");
+  assert.equal(scene.clock.pending, idle, "nothing is left behind");
+});
+
+Deno.test("a look that finds its news taken by another waits on", async () => {
+  const scene = new Scene({ hasHandles: true });
+  const { peer } = await scene.client();
+  const started = scene.shells.next();
+  const first = peer.call("shell", ARGS);
+  const shell = await started;
+  await scene.passTimeUntil(first);
+  const { handle } = textOf(await first);
+  const idle = scene.clock.pending;
+  const polls = [
+    peer.call("shell_poll", { handle, wait_ms: 45_000 }),
+    peer.call("shell_poll", { handle, wait_ms: 10 }),
+  ];
+  await until(() => scene.clock.pending === idle + 2, () => "the polls do not wait");
+  shell.print("one\n");
+  scene.clock.advance(10);
+  assert.equal(textOf(await polls[1]).output, "one\n");
+  scene.clock.advance(OUTPUT_GATHER_MS);
+  shell.print("two\n");
+  scene.clock.advance(OUTPUT_GATHER_MS);
+  assert.equal(textOf(await polls[0]).output, "two\n");
 });
 
 /** A command with a handle that has a standard input and does not read it. */

@@ -41,6 +41,22 @@ Deno.test("a character of which only the beginning has come waits for its rest, 
   assert.equal(output.take().stdout, "\ufffd(\ufffd\ufffd\ufffd\ufffd\ufffdA", "what is no UTF-8 waits for nothing");
 });
 
+Deno.test("watchers hear of all that can be taken, until they stop", () => {
+  const output = new KeptOutput();
+  let count = 0;
+  const stop = output.watch(() => count++);
+  output.append("stdout", bytes("€").subarray(0, 1));
+  assert.deepEqual([count, output.hasMore], [0, false], "the beginning of a character is nothing yet");
+  output.append("stdout", bytes("€").subarray(1));
+  output.append("stderr", bytes("e"));
+  assert.deepEqual([count, output.hasMore], [2, true]);
+  output.take();
+  stop();
+  assert.equal(output.hasMore, false);
+  output.append("stderr", bytes("e"));
+  assert.deepEqual([count, output.hasMore], [2, true]);
+});
+
 Deno.test("of long output beginning and end are kept, the mark says how much is missing, and the whole is one mebibyte", () => {
   const output = new KeptOutput();
   output.append("stdout", bytes("start\n"));
