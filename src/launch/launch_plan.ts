@@ -20,15 +20,17 @@ export interface ConfinedCommand {
   readonly env: Readonly<Record<string, string>>;
   /** Absolute, and visible inside. */
   readonly cwd: string;
-  /** A descriptor that the program gets besides its input and output. */
-  readonly inherited?: InheritedDescriptor;
+  /** Descriptors that the program gets besides its input and output. */
+  readonly inherited?: readonly InheritedDescriptor[];
 }
 
 export interface InheritedDescriptor {
   /** Ours; it stays ours. */
   readonly descriptor: number;
-  /** The environment variables that tell the program its number there. */
+  /** The environment variables that tell the program of it. */
   readonly variables: readonly string[];
+  /** What they tell: its number there, or a path that opens it as a file. */
+  readonly toldAs: "number" | "path";
 }
 
 export interface LaunchPlan {
@@ -145,15 +147,17 @@ export function helperEnv(serverEnv: Readonly<Record<string, string>>): Record<s
   );
 }
 
-/**
- * Plans a command's own descriptor as `fd`, the next free number, and the variables that tell the command this number.
- */
+/** Plans a command's own descriptors from `firstFd`, the next free number, and the variables that tell of them. */
 export function planInherited(
   { inherited }: ConfinedCommand,
-  fd: number,
+  firstFd: number,
 ): { readonly descriptors: readonly PlannedDescriptor[]; readonly env: Readonly<Record<string, string>> } {
-  if (inherited === undefined) return { descriptors: [], env: {} };
-  const { descriptor, variables } = inherited;
-  const env = Object.fromEntries(variables.map((name) => [name, String(fd)]));
-  return { descriptors: [{ fd, type: "given", descriptor }], env };
+  const planned = (inherited ?? []).map((given, index) => ({ ...given, fd: firstFd + index }));
+  const told = planned.flatMap(({ fd, variables, toldAs }) =>
+    variables.map((name) => [name, toldAs === "path" ? `/proc/self/fd/${fd}` : String(fd)])
+  );
+  return {
+    descriptors: planned.map(({ fd, descriptor }) => ({ fd, type: "given", descriptor })),
+    env: Object.fromEntries(told),
+  };
 }

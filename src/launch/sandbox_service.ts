@@ -73,7 +73,7 @@ export interface CommandRequest extends Program {
    * namespaces, and a server that is not root.
    */
   readonly maxProcesses?: number | undefined;
-  readonly inherited?: InheritedDescriptor;
+  readonly inherited?: readonly InheritedDescriptor[];
 }
 
 export interface CommandConfinement {

@@ -106,7 +106,8 @@ export function guardedState(
   return state.sandbox === null ? state : { ...state, sandbox: withReadOnlyPaths(state.sandbox, paths, tmpdir) };
 }
 
-function withReadOnlyPaths(sandbox: Sandbox, paths: readonly string[], tmpdir?: string): Sandbox {
+/** The same sandbox, with paths that may only be read, whatever else it grants, if it confines files. */
+export function withReadOnlyPaths(sandbox: Sandbox, paths: readonly string[], tmpdir?: string): Sandbox {
   const { permissions } = sandbox;
   if (paths.length === 0 || !confinesFiles(permissions)) return sandbox;
   // A grant for such a path itself, or below it, would win over the entries added here. Looked up only if something is

@@ -19,7 +19,8 @@ import { ExecWatch } from "../process/watched/exec_watch.ts";
 import { WritablePlaces } from "../process/watched/writable_places.ts";
 import { KernelWatchedShell, type ShellGuard } from "./kernel_watched_shell.ts";
 import { MAX_PROCESSES } from "./limits.ts";
-import type { WrapperScript } from "./patched/wrapper_script.ts";
+import type { PatchedPrograms } from "./patched/patched_programs.ts";
+import { withReadOnlyPaths } from "./sandbox_state.ts";
 import { StandbyPool } from "./standby_pool.ts";
 import type { PatchedBash, WatchedShell, WatchedShellOptions, WatchedShells } from "./watched_shell.ts";
 
@@ -43,7 +44,8 @@ export class KernelWatchedShells implements WatchedShells {
   readonly #writable = new WritablePlaces();
   readonly #standbys: StandbyPool | null;
   #obstacle: Promise<string | null> | null = null;
-  #wrapperScript: Promise<WrapperScript> | null = null;
+  /** By what was asked for: a server asks for one. */
+  readonly #patched = new Map<string, Promise<PatchedPrograms>>();
   #isClosed = false;
 
   constructor(options: WatchedShellsOptions) {
@@ -69,7 +71,6 @@ export class KernelWatchedShells implements WatchedShells {
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([this.#standbys?.close(), ...Array.from(this.#shells, (shell) => shell.terminate())]);
-    (await this.#wrapperScript?.catch(() => null))?.remove();
   }
 
   async #start(options: WatchedShellOptions): Promise<KernelWatchedShell> {
@@ -127,12 +128,15 @@ export class KernelWatchedShells implements WatchedShells {
   }
 
   /** A Bash that asks by itself: it is confined like any other, but the kernel is not asked to ask. */
-  async #startPatched(options: WatchedShellOptions, { bash, wrapper }: PatchedBash): Promise<WatchedShell> {
+  async #startPatched(options: WatchedShellOptions, patchedBash: PatchedBash): Promise<WatchedShell> {
     if (this.#isClosed) throw internalError("Cannot start a shell: the server is shutting down");
     const { backend, service, serverEnv } = this.#options;
-    const { command, login, cwd, sandbox } = options;
-    const { openDatagramPair, SOCKET_VARIABLES, WrapperScript, WrapperServer } = await import("./patched/patched.ts");
-    const path = wrapper ?? (await (this.#wrapperScript ??= WrapperScript.write(serverEnv))).path;
+    const { command, login, cwd } = options;
+    const { openDatagramPair, SOCKET_VARIABLES, WrapperServer } = await import("./patched/patched.ts");
+    const programs = await this.#patchedPrograms(patchedBash);
+    const wrapper = await programs.forShell();
+    const tmpdir = options.env["TMPDIR"];
+    const sandbox = options.sandbox && withReadOnlyPaths(options.sandbox, programs.guardedPaths, tmpdir);
     const { ours, theirs } = openDatagramPair();
     const guard = new WrapperServer(ours, {
       backend,
@@ -141,9 +145,10 @@ export class KernelWatchedShells implements WatchedShells {
       writable: this.#writable,
       judge: options,
     });
-    const env = { ...options.env, BASH_EXEC_WRAPPER: path, EXEC_WRAPPER: path };
-    const program = { argv: [bash, login ? "-lc" : "-c", command], arg0: null, cwd, env };
-    const inherited = { descriptor: theirs, variables: SOCKET_VARIABLES };
+    const env = { ...options.env, ...wrapper.env };
+    const program = { argv: [programs.bash, login ? "-lc" : "-c", command], arg0: null, cwd, env };
+    const socket = { descriptor: theirs, variables: SOCKET_VARIABLES, toldAs: "number" } as const;
+    const inherited = [socket, ...wrapper.inherited];
     const request = { ...program, enforceManagedNetwork: false, tellsEnd: true, inherited };
     try {
       const confined = (sandbox === null ? null : service.confineCommand(sandbox, request)) ??
@@ -158,8 +163,19 @@ export class KernelWatchedShells implements WatchedShells {
       await guard.close();
       throw error;
     } finally {
+      wrapper.close();
       closeDescriptor(theirs);
     }
+  }
+
+  async #patchedPrograms(patchedBash: PatchedBash): Promise<PatchedPrograms> {
+    const { PatchedPrograms } = await import("./patched/patched.ts");
+    const key = JSON.stringify(patchedBash);
+    const found = this.#patched.get(key) ?? PatchedPrograms.find(patchedBash, this.#options.serverEnv);
+    this.#patched.set(key, found);
+    // A start that failed is tried again.
+    found.catch(() => this.#patched.delete(key));
+    return await found;
   }
 
   async #run(

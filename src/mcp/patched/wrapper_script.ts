@@ -1,43 +1,35 @@
 /**
- * A file that a patched Bash can execute as its wrapper: it starts this program in its wrapper mode. Bash takes a path
+ * What a patched Bash executes as its wrapper: a script that starts this program in its wrapper mode. Bash takes a path
  * and no arguments, so the mode needs a file of its own.
  *
- * The file needs no protection: a program that could change it runs inside the sandbox, as Bash does.
+ * Nobody may change it: what a command wrote there would run in later shells, some of which have no sandbox. So each
+ * shell inherits a sealed file in memory of its own. It has no place on the disk, where a command of this or of another
+ * server could write, and is gone with its shell, however the server ends.
  */
 
 import { invalidRequest } from "../../errors.ts";
+import { openMemoryFile } from "../../os/files/memory_file.ts";
+import { cString } from "../../os/libc.ts";
 
 const MODE = "execve-wrapper";
 
 /** What the mode needs when it is run from source. */
 const RUNTIME_FLAGS = ["run", "--allow-all", "--no-config", "--no-lock", "--no-remote", "--no-npm", "--no-prompt"];
 
-export class WrapperScript {
-  readonly path: string;
-  readonly #directory: string;
+export function wrapperScript(serverEnv: Readonly<Record<string, string>>): string {
+  return `#!/bin/sh\nexec ${ownCommand(serverEnv).map(quoted).join(" ")} "$@"\n`;
+}
 
-  private constructor(directory: string) {
-    this.#directory = directory;
-    this.path = `${directory}/execve-wrapper`;
-  }
+/** A descriptor for one shell, which belongs to the caller. */
+export function openScript(script: string): number {
+  const text = cString(script);
+  // Without the NUL at its end.
+  return openMemoryFile(text.subarray(0, text.length - 1));
+}
 
-  static async write(serverEnv: Readonly<Record<string, string>>): Promise<WrapperScript> {
-    const words = ownCommand(serverEnv);
-    const directory = await Deno.realPath(await Deno.makeTempDir({ prefix: "exec-server-wrapper-" }));
-    const script = new WrapperScript(directory);
-    await Deno.writeTextFile(script.path, `#!/bin/sh\nexec ${words.map(quoted).join(" ")} "$@"\n`, { mode: 0o755 });
-    // Other users of the machine have nothing to do with it; the shells run as the user we are.
-    await Deno.chmod(directory, 0o700);
-    return script;
-  }
-
-  remove(): void {
-    try {
-      Deno.removeSync(this.#directory, { recursive: true });
-    } catch {
-      // Gone already: somebody has emptied the temporary directory.
-    }
-  }
+/** Our own program, if the script starts no other. It is as much a part of the wrapper as the script. */
+export function ownProgram(): string[] {
+  return Deno.build.standalone ? [Deno.realPathSync(Deno.execPath())] : [];
 }
 
 function ownCommand(serverEnv: Readonly<Record<string, string>>): string[] {
