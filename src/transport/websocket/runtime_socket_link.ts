@@ -8,6 +8,7 @@
  * and sends pings only when it likes. `websocket_link.ts` has none of these limits; docs/embedding.md names them.
  */
 
+import { Buffer } from "node:buffer";
 import type { Clock } from "../../clock.ts";
 import { MAX_MESSAGE_BYTES } from "../../protocol/limits.ts";
 import { Fifo } from "../../rpc/fifo.ts";
@@ -47,7 +48,7 @@ export interface RuntimeSocketOptions {
 export class RuntimeSocketLink implements Link {
   readonly #socket: WebSocket;
   readonly #options: RuntimeSocketOptions;
-  readonly #inbox = new Fifo<InboundMessage>();
+  readonly #inbox = new Fifo<{ readonly message: InboundMessage; readonly weight: number }>();
   #waitingBytes = 0;
   #wake: () => void = () => {};
   #sending: Promise<unknown> = Promise.resolve();
@@ -84,15 +85,15 @@ export class RuntimeSocketLink implements Link {
         await this.#options.turn();
         begunAtMs = performance.now();
       }
-      const message = this.#inbox.shift();
-      if (message === undefined) {
+      const next = this.#inbox.shift();
+      if (next === undefined) {
         if (this.#isClosed) this.#end(this.#closedAs!);
         else await new Promise<void>((resolve) => this.#wake = resolve);
         begunAtMs = performance.now();
         continue;
       }
-      this.#waitingBytes -= weightOf(message);
-      const busy = receiver(message);
+      this.#waitingBytes -= next.weight;
+      const busy = receiver(next.message);
       if (busy === undefined) continue;
       await Promise.race([busy, this.#closed.promise]);
       begunAtMs = performance.now();
@@ -131,14 +132,16 @@ export class RuntimeSocketLink implements Link {
   #arrived(data: string | ArrayBuffer): void {
     if (this.#ended !== null) return;
     const message = typeof data === "string" ? data : decode(data);
-    this.#waitingBytes += weightOf(message);
+    const bytes = typeof data === "string" ? Buffer.byteLength(data) : data.byteLength;
+    const weight = bytes + MESSAGE_OVERHEAD_BYTES;
+    this.#waitingBytes += weight;
     const { maxWaitingBytes = MAX_MESSAGE_BYTES } = this.#options;
     if (this.#waitingBytes > maxWaitingBytes + MESSAGE_OVERHEAD_BYTES) {
       const reason = `input not yet handled exceeds the limit of ${maxWaitingBytes} bytes`;
       this.#endWith({ type: "violation", reason, closeCode: CLOSE_CODE.tooLarge }, CLOSE_CODE.tooLarge, reason);
       return;
     }
-    this.#inbox.push(message);
+    this.#inbox.push({ message, weight });
     this.#wake();
   }
 
@@ -191,10 +194,6 @@ export class RuntimeSocketLink implements Link {
       });
     });
   }
-}
-
-function weightOf(message: InboundMessage): number {
-  return (message?.length ?? 0) + MESSAGE_OVERHEAD_BYTES;
 }
 
 /** Null when the bytes are not UTF-8: a parse error. The runtime itself ends connections with such a text frame. */

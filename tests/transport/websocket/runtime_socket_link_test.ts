@@ -91,7 +91,13 @@ Deno.test("RuntimeSocketLink.receive() hands messages on in order, and none whil
   });
 });
 
-for (const { text, fitting } of [{ text: "x".repeat(40_000), fitting: 2 }, { text: "", fitting: 1563 }]) {
+for (
+  const { text, fitting } of [
+    { text: "x".repeat(40_000), fitting: 2 },
+    { text: "\u6f22".repeat(16_000), fitting: 2 },
+    { text: "", fitting: 1563 },
+  ]
+) {
   Deno.test(`RuntimeSocketLink holds ${fitting} messages of ${text.length} characters in 100 kB, and no more`, async () => {
     await connected(async (link, client) => {
       const end = link.receive(() => new Promise<void>(() => {}));
