@@ -4,8 +4,10 @@ export interface ByteStream {
   write(bytes: Uint8Array): Promise<number>;
   /** Bytes taken without waiting, possibly none. A failure shows at the next `write`. */
   writeNow?(bytes: Uint8Array): number;
-  /** Bytes written that have not reached the peer's machine, where that can be known. */
+  /** Bytes sent that have not reached the peer's machine, where that can be known. */
   unacknowledgedBytes?(): number;
+  /** Bytes sent in all, where they are others than those written: encrypted ones are more. */
+  sentBytes?(): number | undefined;
   /** Acknowledges what has arrived at once, where the kernel would wait for something to send along with it. */
   confirmArrival?(): void;
   closeWrite(): Promise<void>;

@@ -54,6 +54,10 @@ export class WatchedStream implements AcceptedStream {
     return this.#stream.unacknowledgedBytes?.() ?? 0;
   }
 
+  sentBytes(): number | undefined {
+    return this.#stream.sentBytes?.();
+  }
+
   confirmArrival(): void {
     this.#stream.confirmArrival?.();
   }

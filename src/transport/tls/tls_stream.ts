@@ -34,6 +34,7 @@ interface PendingRead {
 
 export class TlsStream implements AcceptedStream {
   readonly #raw: AcceptedStream;
+  readonly #carrier: Carrier;
   readonly #socket: TLSSocket;
   /** Decrypted and not yet taken. The socket is paused while there is any, so this is about one record. */
   #chunks: Uint8Array[] = [];
@@ -45,7 +46,7 @@ export class TlsStream implements AcceptedStream {
 
   private constructor(raw: AcceptedStream, options: TlsStreamOptions) {
     this.#raw = raw;
-    const carrier = new Carrier(raw, options.firstBytes, {
+    const carrier = this.#carrier = new Carrier(raw, options.firstBytes, {
       onEnd: () => this.#endRaw(),
       onFailure: (error) => this.#fail(error),
     });
@@ -105,6 +106,14 @@ export class TlsStream implements AcceptedStream {
         else resolve(taken.length);
       });
     });
+  }
+
+  unacknowledgedBytes(): number {
+    return this.#raw.unacknowledgedBytes?.() ?? 0;
+  }
+
+  sentBytes(): number {
+    return this.#carrier.sentBytes;
   }
 
   /** Closes our side in TLS and in TCP. */
@@ -179,6 +188,7 @@ class Carrier extends Duplex {
   readonly #owner: CarrierOwner;
   #firstBytes: Uint8Array | null;
   #readBytes = MIN_READ_BYTES;
+  sentBytes = 0;
 
   constructor(raw: AcceptedStream, firstBytes: Uint8Array, owner: CarrierOwner) {
     super({ readableHighWaterMark: BUSY_READ_BYTES, writableHighWaterMark: MAX_WRITE_BYTES });
@@ -233,7 +243,11 @@ class Carrier extends Duplex {
 
   async #writeAll(bytes: Uint8Array): Promise<void> {
     try {
-      for (let at = 0; at < bytes.length;) at += await this.#raw.write(bytes.subarray(at));
+      for (let at = 0; at < bytes.length;) {
+        const taken = await this.#raw.write(bytes.subarray(at));
+        at += taken;
+        this.sentBytes += taken;
+      }
     } catch (error) {
       // Before the TLS above hears of it: it would call the write a success first.
       this.#owner.onFailure(error as Error);

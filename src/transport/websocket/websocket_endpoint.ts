@@ -113,6 +113,9 @@ export abstract class WebSocketEndpoint<Message> {
   #isReceiverBusy = false;
   #interrupt: () => void = () => {};
   #silentPings = 0;
+  /** Pings in a row that have not reached the peer's machine until the next one. */
+  #stuckPings = 0;
+  #lookAtPing: () => string = () => "unknown";
   #receivedBytes = 0;
   #receivedAtMs: number;
   #isProbing = false;
@@ -185,20 +188,35 @@ export abstract class WebSocketEndpoint<Message> {
     this.writer.ping();
     this.#cancelProbe = clock.setTimer(withinMs / 2, () => {
       // Behind a long message no ping gets through. By now nothing of it leaves any more for a peer that is gone.
-      const isSending = this.writer.isWriting;
-      const writtenBefore = this.writer.writtenBytes;
-      this.writer.ping();
+      const look = this.#pingAndLook();
       this.#cancelProbe = clock.setTimer(withinMs / 2, () => {
         this.#isProbing = false;
-        const takesMore = isSending && this.writer.writtenBytes > writtenBefore;
-        if (takesMore || this.#receivedBytes > receivedBefore) return;
-        // While the receiver is busy nothing is read: then only what does not arrive tells that nobody is there. What was
-        // written first arrives first, so as long as all of it is missing the ping is, too.
-        const missing = this.#stream.unacknowledgedBytes?.() ?? 0;
-        const isStuck = isSending || (missing > 0 && missing >= this.writer.writtenBytes - writtenBefore);
-        if (isStuck || !this.#isReceiverBusy) this.#abort({ type: "silent", silentMs: withinMs });
+        const found = look();
+        if (found === "takesMore" || this.#receivedBytes > receivedBefore) return;
+        if (found === "stuck" || !this.#isReceiverBusy) this.#abort({ type: "silent", silentMs: withinMs });
       });
     });
+  }
+
+  /**
+   * Pings. The function tells later what became of it, for the time when the receiver is busy and nothing is read: then
+   * only what does not arrive tells that nobody is there. What was sent first arrives first, so as long as all that was
+   * sent since is missing the ping is, too.
+   */
+  #pingAndLook(): () => "stuck" | "takesMore" | "unknown" {
+    const isSending = this.writer.isWriting;
+    const writtenBefore = this.writer.writtenBytes;
+    const sentBefore = this.#sentBytes;
+    this.writer.ping();
+    return () => {
+      if (isSending) return this.writer.writtenBytes > writtenBefore ? "takesMore" : "stuck";
+      const missing = this.#stream.unacknowledgedBytes?.() ?? 0;
+      return missing > 0 && missing >= this.#sentBytes - sentBefore ? "stuck" : "unknown";
+    };
+  }
+
+  get #sentBytes(): number {
+    return this.#stream.sentBytes?.() ?? this.writer.writtenBytes;
   }
 
   /** Anything that comes is a sign. Behind a long message no ping gets through; then the next regular one asks. */
@@ -384,12 +402,14 @@ export abstract class WebSocketEndpoint<Message> {
 
   #schedulePing(): void {
     this.#cancelPing = this.#options.clock.setTimer(this.#options.pingIntervalMs, () => {
-      if (!this.#isReceiverBusy && this.#silentPings >= this.#maxSilentPings) {
-        this.#abort({ type: "silent", silentMs: this.#silentPings * this.#options.pingIntervalMs });
+      this.#stuckPings = this.#lookAtPing() === "stuck" ? this.#stuckPings + 1 : 0;
+      const lostPings = this.#isReceiverBusy ? this.#stuckPings : this.#silentPings;
+      if (lostPings >= this.#maxSilentPings) {
+        this.#abort({ type: "silent", silentMs: lostPings * this.#options.pingIntervalMs });
         return;
       }
       this.#silentPings++;
-      this.writer.ping();
+      this.#lookAtPing = this.#pingAndLook();
       this.#schedulePing();
     });
   }

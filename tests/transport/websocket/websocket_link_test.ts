@@ -540,6 +540,28 @@ Deno.test("WebSocketLink.probe() finds out about a peer that is gone while the r
   }
 });
 
+Deno.test("WebSocketLink drops a peer that is gone while the receiver is busy, and keeps one whose machine takes the pings", async () => {
+  for (const isThere of [true, false]) {
+    const { peer, clock, link } = open();
+    let arrived = 0;
+    peer.stream.unacknowledgedBytes = () => peer.written.length - arrived;
+    const end = link.receive(() => new Promise(() => {}));
+    peer.frame(OPCODE.text, bytes("busy"));
+    await settle();
+    for (let second = 0; second < 6; second++) {
+      clock.advance(1000);
+      await settle();
+      if (isThere) arrived = peer.written.length;
+    }
+    assert.equal(peer.isClosed, false);
+    clock.advance(1000);
+    assert.equal(peer.isClosed, !isThere);
+    if (isThere) link.close();
+    clock.advance(1000);
+    assert.deepEqual(await end, isThere ? { type: "closedByUs" } : { type: "silent", silentMs: 6000 });
+  }
+});
+
 Deno.test("WebSocketLink ends even when its peer vanishes while the receiver is busy", async () => {
   const { peer, clock, link } = open();
   const end = link.receive(() => new Promise(() => {}));
