@@ -159,8 +159,8 @@ export class Call<Resources> implements CallContext<Resources> {
       const reason = refusalText(method, refusal);
       const { detail } = refusal;
       this.log.debug("request refused", { method, ...this.#named(), reason, detail, tookMs: this.#tookMs });
-      this.#forgetHandle();
     }
+    this.#forgetHandle();
   }
 
   /** What it is about, with the path of a handle that was opened before. */
@@ -172,12 +172,14 @@ export class Call<Resources> implements CallContext<Resources> {
 
   #rememberHandle(handle: string, path: string): void {
     const { handlePaths } = this.#inSession;
+    // One of this name may have been closed while it was being opened. This one is the youngest now.
+    handlePaths.delete(handle);
     handlePaths.set(handle, path);
-    // One that was closed while it was being opened stays here.
+    // Those that were closed while they were being opened stay here until they are the oldest.
     if (handlePaths.size > MAX_HANDLES) handlePaths.delete(handlePaths.keys().next().value!);
   }
 
-  /** A handle is closed even where closing fails. */
+  /** A handle is closed even where closing fails, or where nobody waits for the answer. */
   #forgetHandle(): void {
     const handle = this.#files?.handle;
     if (this.method === "fs/close" && handle !== undefined) this.#surroundings?.handlePaths.delete(handle);
@@ -185,7 +187,9 @@ export class Call<Resources> implements CallContext<Resources> {
 
   /** Its connection ended before it was done: nobody is left to answer, and no fault is behind it. */
   abandoned(): void {
-    if (this.#isFollowed) this.log.debug("request abandoned", { method: this.method, tookMs: this.#tookMs });
+    if (!this.#isFollowed) return;
+    this.log.debug("request abandoned", { method: this.method, tookMs: this.#tookMs });
+    this.#forgetHandle();
   }
 
   get #tookMs(): number {
