@@ -26,6 +26,21 @@ export class ForeignPathError extends DomainError {
   }
 }
 
+/** The kernel's PATH_MAX: no call takes a path that has as many bytes. */
+export const MAX_PATH_BYTES = 4096;
+
+/** Each of a path's bytes is three characters of its URI at most. */
+const MAX_WRITTEN_LENGTH = "file://localhost".length + 3 * MAX_PATH_BYTES;
+
+/** A path that nothing on this host can have. The text is the kernel's for it. */
+export class PathTooLongError extends DomainError {
+  override readonly name = "PathTooLongError";
+
+  constructor() {
+    super("internal", "File name too long (os error 36)");
+  }
+}
+
 const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*:/;
 const FILE_SCHEME = /^file:/i;
 /** Tested before decoding, so that a directory really called `C:` stays reachable as `C%3A`. */
@@ -42,6 +57,16 @@ export function parsePath(input: string): ParsedPath {
   if (input.includes("\0")) throw invalidParams("path must not contain a NUL character");
   if (input.startsWith("/")) return { native: normalise(input), form: "native" };
   return { native: parseFileUri(input), form: "uri" };
+}
+
+/**
+ * The same for a text of any length, as a peer may send it: to read a message full of one path takes seconds.
+ *
+ * @throws {PathTooLongError} besides, before it is looked at
+ */
+export function parsePeerPath(input: string): ParsedPath {
+  if (input.length > MAX_WRITTEN_LENGTH) throw new PathTooLongError();
+  return parsePath(input);
 }
 
 /** The URI of an absolute native path: every byte outside unreserved, sub-delims and `/` is percent-encoded. */

@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { DomainError } from "../src/errors.ts";
-import { ForeignPathError, type NativePath, parsePath, toFileUri } from "../src/path_uri.ts";
+import {
+  ForeignPathError,
+  MAX_PATH_BYTES,
+  type NativePath,
+  parsePath,
+  parsePeerPath,
+  PathTooLongError,
+  toFileUri,
+} from "../src/path_uri.ts";
 
 const bytes = (...parts: (string | number)[]): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(parts.flatMap((part) => typeof part === "number" ? [part] : [...new TextEncoder().encode(part)]));
@@ -156,4 +164,13 @@ Deno.test("toFileUri() and parsePath() carry a name of every byte", () => {
   const everyByte = Uint8Array.from({ length: 255 }, (_, index) => index + 1).filter((byte) => byte !== 0x2f);
   const native = bytes("/x", ...everyByte);
   assert.deepEqual(parsePath(toFileUri(native)).native, native);
+});
+
+Deno.test("parsePeerPath() takes every path that the kernel takes, and none that is too long for any URI of one", () => {
+  const longest = new Uint8Array(MAX_PATH_BYTES - 1).fill(0xff);
+  longest[0] = 0x2f;
+  assert.deepEqual(parsePeerPath(`file://localhost${toFileUri(longest).slice(7)}`).native, longest);
+  for (const path of ["/", "file:///", "x"]) {
+    assert.throws(() => parsePeerPath(path + "é".repeat(20_000_000)), PathTooLongError);
+  }
 });

@@ -2,7 +2,7 @@
 
 import * as z from "zod/mini";
 import { DomainError } from "../errors.ts";
-import { ForeignPathError, type NativePath, parsePath, toFileUri } from "../path_uri.ts";
+import { ForeignPathError, type NativePath, parsePeerPath, PathTooLongError, toFileUri } from "../path_uri.ts";
 import { confinable, unconfinable } from "./confinable.ts";
 import { addIssue, convert } from "./convert.ts";
 import { SandboxField } from "./process.ts";
@@ -20,10 +20,10 @@ export interface CapabilityPath {
 const CapabilityPathParam = noted(
   convert(z.string(), (text, payload): CapabilityPath => {
     try {
-      const { native } = parsePath(text);
+      const { native } = parsePeerPath(text);
       return { uri: toFileUri(native), native };
     } catch (error) {
-      if (!(error instanceof DomainError)) throw error;
+      if (!(error instanceof DomainError) || error instanceof PathTooLongError) throw error;
       if (error instanceof ForeignPathError) return { uri: text, native: null };
       addIssue(payload, { code: "custom", message: error.message });
       return z.NEVER;

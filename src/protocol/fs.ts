@@ -8,7 +8,7 @@
 
 import * as z from "zod/mini";
 import { invalidRequest, messageOf } from "../errors.ts";
-import { ForeignPathError, type NativePath, parsePath } from "../path_uri.ts";
+import { ForeignPathError, MAX_PATH_BYTES, type NativePath, parsePeerPath, PathTooLongError } from "../path_uri.ts";
 import { contentBytes } from "./base64.ts";
 import { confinable, unconfinable } from "./confinable.ts";
 import { addIssue, convert } from "./convert.ts";
@@ -192,7 +192,8 @@ export const FsSymlinkParams = confinable(z.object({
   /** Taken literally, relative or absolute, existing or not; only a `file:` URI becomes the path it means. */
   target: noted(
     convert(z.string(), (target, payload): NativePath => {
-      if (/^file:/i.test(target)) return parsePath(target).native;
+      if (/^file:/i.test(target)) return parsePeerPath(target).native;
+      if (target.length >= MAX_PATH_BYTES) throw new PathTooLongError();
       if (target === "" || target.includes("\0")) {
         addIssue(payload, { code: "custom", message: "target must not be empty or contain a NUL character" });
       }
@@ -237,15 +238,15 @@ export type FsCloseParams = z.output<typeof FsCloseParams>;
 
 // ---------------------------------------------------------------- watches
 
-/** A path of another machine, which cannot be watched, and that is an answer and not an error. */
-export const ELSEWHERE: unique symbol = Symbol("a path of another machine");
+/** A path of another machine, or of none, which cannot be watched, and that is an answer and not an error. */
+export const ELSEWHERE: unique symbol = Symbol("a path that is not of this machine");
 
 const WatchablePath = noted(
   convert(z.string(), (text, payload): NativePath | typeof ELSEWHERE => {
     try {
-      return parsePath(text).native;
+      return parsePeerPath(text).native;
     } catch (error) {
-      if (error instanceof ForeignPathError) return ELSEWHERE;
+      if (error instanceof ForeignPathError || error instanceof PathTooLongError) return ELSEWHERE;
       addIssue(payload, { code: "custom", message: messageOf(error) });
       return z.NEVER;
     }

@@ -8,7 +8,7 @@
 
 import { DomainError } from "../errors.ts";
 import { isObject } from "../json_object.ts";
-import { type ParsedPath, parsePath } from "../path_uri.ts";
+import { type ParsedPath, parsePeerPath } from "../path_uri.ts";
 import type { EnvPolicy, ProcessIoField, ProcessStartRequest } from "./process.ts";
 
 type Members = Readonly<Record<string, unknown>>;
@@ -95,7 +95,7 @@ function plainMetadata(raw: unknown): ProcessStartRequest["metadata"] | undefine
 function plainPath(raw: unknown): ParsedPath | null {
   if (typeof raw !== "string") return null;
   try {
-    return parsePath(raw);
+    return parsePeerPath(raw);
   } catch (error) {
     if (error instanceof DomainError) return null;
     throw error;

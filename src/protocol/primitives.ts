@@ -10,7 +10,7 @@ import { DomainError } from "../errors.ts";
 import { isObject } from "../json_object.ts";
 import { type Base64Content, contentBytes } from "./base64.ts";
 import { addIssue, convert } from "./convert.ts";
-import { ForeignPathError, type ParsedPath, parsePath } from "../path_uri.ts";
+import { ForeignPathError, type ParsedPath, parsePeerPath, PathTooLongError } from "../path_uri.ts";
 import { noted } from "./wire_notes.ts";
 
 /** Base64 on the wire, as it came, to be decoded with `contentBytes`. */
@@ -71,14 +71,15 @@ export const TerminalExtent = z.int().check(z.minimum(1), z.maximum(0xffff));
 
 /**
  * An absolute path for methods that refuse another machine's path as an invalid request: parsing throws the
- * `ForeignPathError` itself, past zod.
+ * `ForeignPathError` itself, past zod. A path that is too long is thrown past zod everywhere: it is the kernel's error.
  */
 export const AbsolutePath = noted(
   convert(z.string(), (text, payload): ParsedPath => {
     try {
-      return parsePath(text);
+      return parsePeerPath(text);
     } catch (error) {
-      if (error instanceof ForeignPathError || !(error instanceof DomainError)) throw error;
+      if (error instanceof ForeignPathError || error instanceof PathTooLongError) throw error;
+      if (!(error instanceof DomainError)) throw error;
       addIssue(payload, { code: "custom", message: error.message });
       return z.NEVER;
     }
@@ -90,9 +91,9 @@ export const AbsolutePath = noted(
 export const LocalAbsolutePath = noted(
   convert(z.string(), (text, payload): ParsedPath => {
     try {
-      return parsePath(text);
+      return parsePeerPath(text);
     } catch (error) {
-      if (!(error instanceof DomainError)) throw error;
+      if (!(error instanceof DomainError) || error instanceof PathTooLongError) throw error;
       addIssue(payload, { code: "custom", message: error.message });
       return z.NEVER;
     }

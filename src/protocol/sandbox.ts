@@ -13,7 +13,7 @@
 import * as z from "zod/mini";
 import { DomainError } from "../errors.ts";
 import { isObject } from "../json_object.ts";
-import { type ParsedPath, parsePath } from "../path_uri.ts";
+import { MAX_PATH_BYTES, type ParsedPath, parsePeerPath, PathTooLongError } from "../path_uri.ts";
 import { OF_SANDBOXES, refuseNames } from "./confinable.ts";
 import { addIssue, convert, type Payload, preprocess } from "./convert.ts";
 import { decode } from "./decode_params.ts";
@@ -108,8 +108,12 @@ function tagged<V extends Variants>(tag: string, variants: V) {
   );
 }
 
-/** Mount arguments and rule texts are made of strings, so a path that is not UTF-8 cannot be confined by name. */
+/**
+ * Mount arguments and rule texts are made of strings, so a path that is not UTF-8 cannot be confined by name. Nor one that
+ * the kernel does not take; and each level of a path is looked at by itself.
+ */
 function utf8Only({ native }: ParsedPath, payload: Payload): string {
+  if (native.length >= MAX_PATH_BYTES) throw new PathTooLongError();
   if (typeof native === "string") return native;
   addIssue(payload, { code: "custom", message: "sandbox paths must be UTF-8" });
   return z.NEVER;
@@ -122,10 +126,10 @@ const EntryPathText = noted(convert(AbsolutePath, utf8Only), { constraints: ["ut
 const ContextPath = noted(
   convert(z.string(), (text, payload): { path: string | null; form: ParsedPath["form"] } => {
     try {
-      const parsed = parsePath(text);
+      const parsed = parsePeerPath(text);
       return { path: utf8Only(parsed, payload), form: parsed.form };
     } catch (error) {
-      if (!(error instanceof DomainError)) throw error;
+      if (!(error instanceof DomainError) || error instanceof PathTooLongError) throw error;
       if (error.kind !== "invalidParams") return { path: null, form: "uri" };
       addIssue(payload, { code: "custom", message: error.message });
       return z.NEVER;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type * as z from "zod/mini";
 import { DomainError } from "../../src/errors.ts";
-import { ForeignPathError } from "../../src/path_uri.ts";
+import { ForeignPathError, PathTooLongError } from "../../src/path_uri.ts";
 import { decode } from "../../src/protocol/decode_params.ts";
 import * as fs from "../../src/protocol/fs.ts";
 
@@ -172,4 +172,15 @@ Deno.test("numbers of blocks are whole and not negative", () => {
   assert.equal(fs.FsReadBlockParams.parse({ handleId: "h", offset: 2 ** 63, len: 0 }).offset, 2 ** 63);
   const largest = JSON.parse('{"handleId":"h","offset":18446744073709551615,"len":18446744073709551615}');
   assert.deepEqual(fs.FsReadBlockParams.parse(largest), { handleId: "h", offset: 2 ** 64, len: 2 ** 64 });
+});
+
+Deno.test("a path or the target of a link that nothing can have is the kernel's error; it is not watched", () => {
+  const long = "a/".repeat(20_000);
+  for (const path of [`/${long}`, `file:///${long}`]) {
+    assert.throws(() => fs.FsReadFileParams.safeParse({ path }), PathTooLongError);
+    assert.deepEqual(fs.FsWatchMissingParams.safeParse({ watchId: 1, missing: [path] }).data?.missing, [fs.ELSEWHERE]);
+  }
+  for (const target of [long, `file:///${long}`]) {
+    assert.throws(() => fs.FsSymlinkParams.safeParse({ path: "/l", target }), PathTooLongError);
+  }
 });

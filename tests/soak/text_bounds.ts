@@ -54,6 +54,71 @@ for (const [what, pattern] of PATTERNS) {
   });
 }
 
+// ---------------------------------------------------------------- paths
+
+const MAX_PATH_WAIT_MS = 3 * 100;
+const MAX_PATH_GROWTH_MB = 3 * 64;
+
+interface LongPath {
+  readonly what: string;
+  readonly method: string;
+  readonly params: () => Record<string, unknown>;
+  /** Undefined: it is answered. */
+  readonly failure: RegExp | undefined;
+}
+
+const TOO_LONG = /^File name too long \(os error 36\)$/;
+
+const readingConfig = (cwd: string) => ({ cwd, configPaths: [["model"]], requirementsPaths: [] });
+
+const LONG_PATHS: readonly LongPath[] = [
+  {
+    what: "a cwd of as many levels as the kernel takes",
+    method: "environmentConfig/read",
+    params: () => readingConfig(`file:///${"a/".repeat(2047)}`),
+    failure: undefined,
+  },
+  {
+    what: "a cwd of 50000 levels",
+    method: "environmentConfig/read",
+    params: () => readingConfig(`file:///${"a/".repeat(50_000)}`),
+    failure: TOO_LONG,
+  },
+  {
+    what: "a native path of 15 million letters that are not ASCII",
+    method: "fs/readFile",
+    params: () => ({ path: `/${"é".repeat(15_000_000)}` }),
+    failure: TOO_LONG,
+  },
+  {
+    what: "a URI of 15 million letters that are not ASCII",
+    method: "fs/readFile",
+    params: () => ({ path: `file:///%20${"é".repeat(15_000_000)}` }),
+    failure: TOO_LONG,
+  },
+];
+
+for (const { what, method, params, failure } of LONG_PATHS) {
+  Deno.test(`${method} of ${what}: nobody else waits`, async () => {
+    await using server = await TestServer.start();
+    using socket = await RawWebSocket.connect(server.url);
+    await socket.handshake();
+    const before = { id: 6, method: "fs/getMetadata", params: { path: "/" } };
+    await socket.write(fragments(new TextEncoder().encode(JSON.stringify(before))));
+    await socket.readUntil(({ id }) => id === 6);
+    const frames = fragments(new TextEncoder().encode(JSON.stringify({ id: 7, method, params: params() })));
+    const toll = await tollOf(server, async () => {
+      await socket.write(frames);
+      const { error } = await socket.readUntil(({ id }) => id === 7);
+      if (failure === undefined) assert.equal(error, undefined);
+      else assert.match(error.message, failure);
+    });
+    reportToll(`${method} of ${what}`, toll);
+    assertWaited(toll.longestWaitMs, MAX_PATH_WAIT_MS);
+    assert.ok(toll.growthMb < MAX_PATH_GROWTH_MB, `resident memory grew by ${toll.growthMb.toFixed(1)} MB`);
+  });
+}
+
 // ---------------------------------------------------------------- SKILL.md
 
 const numbered = (count: number, line: (index: number) => string): string =>

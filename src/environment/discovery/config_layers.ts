@@ -9,7 +9,7 @@
 
 import { DomainError, internalError } from "../../errors.ts";
 import type { FileSystem } from "../../fs/file_system.ts";
-import { toFileUri } from "../../path_uri.ts";
+import { MAX_PATH_BYTES, toFileUri } from "../../path_uri.ts";
 import type {
   ConfigLayerStackField,
   EnvironmentConfigReadParams,
@@ -103,7 +103,7 @@ class ConfigReading {
   readonly #files: FileSystem;
   readonly #documents: ConfigDocuments;
   readonly #room: Room;
-  readonly #pace: Pace | undefined;
+  readonly pace: Pace | undefined;
   readonly #budget = new ByteBudget(MAX_CONFIG_BYTES);
   readonly #answer = new ByteBudget(MAX_CONFIG_ANSWER_LENGTH);
   #hasLongFile = false;
@@ -112,7 +112,7 @@ class ConfigReading {
     this.#files = files;
     this.#documents = documents;
     this.#room = room;
-    this.#pace = pace;
+    this.pace = pace;
   }
 
   async load(path: string, what: string): Promise<TomlTable | null> {
@@ -122,7 +122,7 @@ class ConfigReading {
     // The text alone is held until it is parsed.
     const textBytes = 2 * text.length;
     this.#room.take(textBytes);
-    const { table, bytes } = await this.#documents.parse(text, path, this.#pace);
+    const { table, bytes } = await this.#documents.parse(text, path, this.pace);
     if (!this.#budget.has(bytes)) {
       throw internalError(`${what} ${path}: all files together take more than ${MAX_CONFIG_BYTES} bytes`);
     }
@@ -134,7 +134,7 @@ class ConfigReading {
 
   /** What was asked for of a table; null when it has nothing of it. */
   async write(table: TomlTable, selection: ReadonlyMap<string, Selection>): Promise<string | null> {
-    return await longSteps.run(this.#pace, !this.#hasLongFile, async () => {
+    return await longSteps.run(this.pace, !this.#hasLongFile, async () => {
       const projected = projectToml(table, selection);
       if (projected === null) return null;
       await this.#giveWay();
@@ -154,7 +154,7 @@ class ConfigReading {
 
   /** Within a long step: each part of it can take as long as the parsing of a file. */
   async #giveWay(): Promise<void> {
-    if (this.#hasLongFile && this.#pace?.isOver) await this.#pace.rest();
+    if (this.#hasLongFile && this.pace?.isOver) await this.pace.rest();
   }
 }
 
@@ -174,8 +174,9 @@ async function loadLayers(
   const required = await reading.load(requirementsFile, "Failed to read requirements file");
 
   const known = [system, user, managed].filter((table) => table !== null);
-  // A directory whose name is not text cannot be named in any configuration, so it is not a project.
-  const project = typeof cwd.native === "string"
+  // A directory whose name is not text cannot be named in any configuration, so it is not a project. Nor is one that no
+  // call of the kernel takes, and each level of it would cost.
+  const project = typeof cwd.native === "string" && cwd.native.length < MAX_PATH_BYTES
     ? await loadProjectLayers({ files, codexHome, cwd: cwd.native, reading }, known)
     : [];
   return {
@@ -200,10 +201,11 @@ async function loadProjectLayers(
   { files, codexHome, cwd, reading }: { files: FileSystem; codexHome: string; cwd: string; reading: ConfigReading },
   known: readonly TomlTable[],
 ): Promise<Layer[]> {
-  const project = await Project.find(files, cwd, trustSettings(known));
+  const project = await Project.find(files, cwd, trustSettings(known), reading.pace);
   const canonicalHome = await canonicalPath(files, codexHome);
   const layers: Layer[] = [];
   for (const directory of project.directories(cwd)) {
+    if (reading.pace?.isOver) await reading.pace.rest();
     const folder = joinPath(directory, ".codex");
     if (!await isDirectory(files, folder) || await canonicalPath(files, folder) === canonicalHome) continue;
     // What nobody trusts is not even parsed.

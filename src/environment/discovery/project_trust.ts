@@ -8,6 +8,7 @@
 import { internalError } from "../../errors.ts";
 import type { FileSystem } from "../../fs/file_system.ts";
 import { ancestors, canonicalPath, exists, isDirectory, readOptionalText } from "../local_files.ts";
+import type { Pace } from "./answer_room.ts";
 import { isTomlTable, type TomlTable } from "./toml_document.ts";
 import { joinPath, parentPath } from "../../text_path.ts";
 
@@ -69,19 +70,20 @@ export class Project {
     this.worktree = worktree;
   }
 
-  static async find(files: FileSystem, cwd: string, settings: TrustSettings): Promise<Project> {
-    const root = await findRoot(files, cwd, settings.rootMarkers);
-    return new Project(files, settings, root, await findWorktree(files, cwd));
+  /** `pace`: a path has up to 2048 levels, and each takes system calls. */
+  static async find(files: FileSystem, cwd: string, settings: TrustSettings, pace?: Pace): Promise<Project> {
+    const root = await findRoot(files, cwd, settings.rootMarkers, pace);
+    return new Project(files, settings, root, await findWorktree(files, cwd, pace));
   }
 
   /** From the root down to the working directory. */
   directories(cwd: string): string[] {
     const found: string[] = [];
     for (const directory of ancestors(cwd)) {
-      found.unshift(directory);
+      found.push(directory);
       if (directory === this.root) break;
     }
-    return found;
+    return found.reverse();
   }
 
   /** The setting of the directory itself decides, then that of the root, then that of the repository. */
@@ -96,10 +98,18 @@ export class Project {
   }
 }
 
-async function findRoot(files: FileSystem, cwd: string, markers: readonly string[]): Promise<string> {
+async function findRoot(
+  files: FileSystem,
+  cwd: string,
+  markers: readonly string[],
+  pace: Pace | undefined,
+): Promise<string> {
   if (markers.length === 0) return cwd;
   for (const directory of ancestors(cwd)) {
-    for (const marker of markers) if (await isMarked(files, directory, marker)) return directory;
+    for (const marker of markers) {
+      if (pace?.isOver) await pace.rest();
+      if (await isMarked(files, directory, marker)) return directory;
+    }
   }
   return cwd;
 }
@@ -111,8 +121,9 @@ async function isMarked(files: FileSystem, directory: string, marker: string): P
   return await exists(files, joinPath(path, "HEAD"));
 }
 
-async function findWorktree(files: FileSystem, cwd: string): Promise<Worktree | null> {
+async function findWorktree(files: FileSystem, cwd: string, pace: Pace | undefined): Promise<Worktree | null> {
   for (const root of ancestors(cwd)) {
+    if (pace?.isOver) await pace.rest();
     const dotGit = joinPath(root, ".git");
     if (!await isMarked(files, root, ".git")) continue;
     return await isDirectory(files, dotGit) ? null : await linkedWorktree(files, root, dotGit);

@@ -97,6 +97,12 @@ Deno.test("readEnvironmentConfig() answers the layers from the system's to the i
   });
 });
 
+Deno.test("readEnvironmentConfig() takes a path that the kernel does not take for no project", async () => {
+  await using tree = await trustedProject({ "project/.codex/config.toml": `model = "project"` });
+  assert.equal((await layers(tree, { cwd: "project/a" })).length, 2);
+  assert.equal((await layers(tree, { cwd: `project/${"a/".repeat(2048)}` })).length, 1);
+});
+
 Deno.test("readEnvironmentConfig() answers empty stacks on a machine without configuration", async () => {
   await using tree = await FileTree.make();
   const { config, requirements } = await read(tree, { cwd: "no/such/place", requirements: [["x"]] });
@@ -367,13 +373,13 @@ Deno.test("readEnvironmentConfig() parses a file once while it stays the same, i
   };
   const layers = ['model = "user"', 'model = "p"'];
   assert.deepEqual(await texts(), layers);
-  // One for each file, and one for each layer that is written.
-  assert.equal(turns, 2 + 2);
+  // One for each file, and one for each layer that is written; before that three for the one directory of the project.
+  assert.equal(turns, 3 + 2 + 2);
   assert.deepEqual(await texts(), layers);
-  assert.equal(turns, 4 + 2);
+  assert.equal(turns, 7 + 3 + 2);
   await tree.write("project/.codex/config.toml", 'model = "q"');
   assert.deepEqual(await texts(), ['model = "user"', 'model = "q"']);
-  assert.equal(turns, 6 + 3);
+  assert.equal(turns, 12 + 3 + 3);
   assert.equal(parses, 6);
 });
 
