@@ -34,7 +34,8 @@ export class PromptDesk {
   readonly #options: PromptDeskOptions;
   readonly #open = new Map<string, OpenPrompt>();
   readonly #unasked = new Set<OpenPrompt>();
-  #asker: Asker | null = null;
+  /** Calls that can ask, the latest last. */
+  readonly #askers: Asker[] = [];
   #unavailable: string | null = null;
   #opened = Promise.withResolvers<void>();
   #closed = Promise.withResolvers<void>();
@@ -94,12 +95,16 @@ export class PromptDesk {
     return this.#open.size === 0 ? Promise.resolve() : this.#closed.promise;
   }
 
-  /** Questions are passed to this asker from now on, also those that wait. The returned function ends that. */
+  /**
+   * Questions are passed to this asker from now on, also those that wait. The returned function ends that: then they are
+   * passed to the one before, if it still can ask.
+   */
   attach(asker: Asker): () => void {
-    this.#asker = asker;
+    this.#askers.push(asker);
     this.#pass();
     return () => {
-      if (this.#asker === asker) this.#asker = null;
+      const index = this.#askers.indexOf(asker);
+      if (index >= 0) this.#askers.splice(index, 1);
     };
   }
 
@@ -110,10 +115,11 @@ export class PromptDesk {
   }
 
   #pass(): void {
-    if (this.#asker === null) return;
+    const asker = this.#askers.at(-1);
+    if (asker === undefined) return;
     for (const prompt of this.#unasked) {
       this.#unasked.delete(prompt);
-      this.#asker(prompt);
+      asker(prompt);
     }
   }
 }

@@ -209,6 +209,30 @@ Deno.test("a prompt that comes up between two calls is asked in the next, and a 
   assert.equal(textOf(await poll).running, true);
 });
 
+Deno.test("of two looks at a command the one that is left asks", async () => {
+  const scene = new Scene({ hasHandles: true, rules: RULES });
+  const { peer } = await scene.client();
+  const started = scene.shells.next();
+  const first = peer.call("shell", ARGS);
+  const shell = await started;
+  await scene.passTimeUntil(first);
+  const { handle } = textOf(await first);
+  const idle = scene.clock.pending;
+  const left = peer.call("shell_poll", { handle, wait_ms: 40_000 });
+  await until(() => scene.clock.pending === idle + 1, () => "the first look does not wait");
+  const short = peer.call("shell_poll", { handle, wait_ms: 10 });
+  await until(() => scene.clock.pending === idle + 2, () => "the second look does not wait");
+  scene.clock.advance(10);
+  assert.equal(textOf(await short).running, true);
+  peer.onElicit = () => ({ action: "accept", content: {} });
+  let verdict = "";
+  void shell.exec(["ask"]).then(({ kind }) => verdict = kind);
+  await until(() => verdict !== "", () => "the question is not asked", 10_000);
+  assert.equal(verdict, "escalate");
+  shell.exit(0);
+  assert.equal(textOf(await left).exit_code, 0);
+});
+
 Deno.test("progress is told to clients that sent a token", async () => {
   const scene = new Scene({ hasHandles: true });
   const { peer } = await scene.client();
