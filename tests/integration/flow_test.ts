@@ -1,6 +1,7 @@
 /** Floods, bursts, stalled readers and vanished peers over real sockets: nothing locks up, leaks or disturbs others. */
 
 import assert from "node:assert/strict";
+import { listProcesses } from "../../src/os/children/procfs.ts";
 import { OPCODE } from "../../src/transport/websocket/websocket_frames.ts";
 import { residentMb } from "../support/proc.ts";
 import { clientFrame, RawWebSocket } from "../support/raw_websocket.ts";
@@ -137,10 +138,9 @@ async function until(client: Client, holds: () => boolean): Promise<void> {
 }
 
 function floodingChildren(pid: number): number {
-  const children = Deno.readTextFileSync(`/proc/${pid}/task/${pid}/children`).trim().split(" ");
-  return children.filter((child) => {
+  return listProcesses().filter((process) => {
     try {
-      return Deno.readTextFileSync(`/proc/${child}/cmdline`).includes("/dev/zero");
+      return process.ppid === pid && Deno.readTextFileSync(`/proc/${process.pid}/cmdline`).includes("/dev/zero");
     } catch {
       return false; // Gone while we looked.
     }

@@ -31,12 +31,25 @@ export interface ProcessStat {
 const fileBuffer: CBuffer = allocate(FILE_BYTES);
 const decoder = new TextDecoder("latin1");
 
-/** All visible processes. The youngest are looked at first: they are the likeliest to disappear. */
+/** How often a look at all processes is completed. Somebody could start new ones faster than they can be read. */
+const MAX_COMPLETIONS = 3;
+
+/**
+ * All visible processes. The youngest are looked at first: they are the likeliest to disappear. If one has, what it had
+ * just started is not in the list, and is looked for.
+ */
 export function listProcesses(): ProcessStat[] {
   const found: ProcessStat[] = [];
-  for (const pid of listPids().reverse()) {
-    const stat = readStat(pid);
-    if (stat !== null) found.push(stat);
+  const looked = new Set<number>();
+  for (let look = 0, hasLost = true; hasLost && look <= MAX_COMPLETIONS; look++) {
+    hasLost = false;
+    for (const pid of listPids().reverse()) {
+      if (looked.has(pid)) continue;
+      looked.add(pid);
+      const stat = readStat(pid);
+      if (stat === null) hasLost = true;
+      else found.push(stat);
+    }
   }
   return found;
 }
@@ -56,18 +69,47 @@ export function readStat(pid: number): ProcessStat | null {
   };
 }
 
-/** The child of a process that has exactly one; null otherwise, or where the kernel keeps no such list. */
-export function onlyChildOf(pid: number): number | null {
-  const children = readText(`/proc/${pid}/task/${pid}/children`)?.trim() ?? "";
-  return /^\d+$/.test(children) ? Number(children) : null;
+/** Children of a process whose only thread this is, ended ones included; null where nobody keeps such a list. */
+export type ListChildren = (pid: number) => number[] | null;
+
+/** The kernel's own list. Not every kernel has it (`CONFIG_PROC_CHILDREN`), and nobody has one of a process that is gone. */
+export const listChildren: ListChildren = (pid) => {
+  const path = `/proc/${pid}/task/${pid}/children`;
+  const fd = openDescriptor(path, O_RDONLY);
+  if (fd < 0) return null;
+  closeDescriptor(fd);
+  return readWholeText(path).split(" ").filter((word) => word !== "").map(Number);
+};
+
+/** The same by a look at all processes, which takes far longer. Null if some of them changed their places meanwhile. */
+function findChildren(pid: number): number[] | null {
+  for (let look = 0; look <= MAX_COMPLETIONS; look++) {
+    const processes = listProcesses();
+    const children = processes.filter(({ ppid }) => ppid === pid);
+    if (children.length > 0) return children.map((child) => child.pid);
+    const seen = new Set(processes.map((process) => process.pid));
+    // Whose parent has just ended has become somebody else's child: this one's, perhaps.
+    const isSettled = processes.every((process) =>
+      seen.has(process.ppid) || readStat(process.pid)?.ppid === process.ppid
+    );
+    if (isSettled) return [];
+  }
+  return null;
 }
 
-/** Whether a process has children, ended ones included. False when it is gone itself; true where nobody can tell. */
-export function hasChildren(pid: number): boolean {
-  const fd = openDescriptor(`/proc/${pid}/task/${pid}/children`, O_RDONLY);
-  const count = fd < 0 ? -1 : readInto(fd, fileBuffer);
-  if (fd >= 0) closeDescriptor(fd);
-  return count < 0 ? readStat(pid) !== null : count > 0;
+/** The child of a process that has exactly one, and one thread; null otherwise. */
+export function onlyChildOf(pid: number, list: ListChildren = listChildren): number | null {
+  const [child, ...others] = list(pid) ?? findChildren(pid) ?? [];
+  return child === undefined || others.length > 0 ? null : child;
+}
+
+/**
+ * Whether a process that has one thread has children, ended ones included. False when it is gone itself; true where
+ * nobody can tell.
+ */
+export function hasChildren(pid: number, list: ListChildren = listChildren): boolean {
+  const children = list(pid) ?? findChildren(pid);
+  return children === null ? readStat(pid) !== null : children.length > 0;
 }
 
 /**
@@ -75,11 +117,7 @@ export function hasChildren(pid: number): boolean {
  * to our first thread, and adds them at the end: none is missed. Null where it keeps no such list.
  */
 export function listAdopted(): number[] | null {
-  const path = `/proc/self/task/${Deno.pid}/children`;
-  const fd = openDescriptor(path, O_RDONLY);
-  if (fd < 0) return null;
-  closeDescriptor(fd);
-  return readWholeText(path).split(" ").filter((word) => word !== "").map(Number);
+  return listChildren(Deno.pid);
 }
 
 /** A soft limit of another process by its name in `/proc/<pid>/limits`; null when unlimited, unknown or gone. */
@@ -119,10 +157,15 @@ function listPids(): number[] {
   return listNumbers("/proc");
 }
 
-/** Entries of a directory whose names are numbers. */
+/** Entries of a directory whose names are numbers. None of one that cannot be opened. */
 export function listNumbers(path: string): number[] {
+  return listNumbersIn(path) ?? [];
+}
+
+/** The same, but null if the directory cannot be opened. */
+export function listNumbersIn(path: string): number[] | null {
   const fd = openDescriptor(path, O_RDONLY);
-  if (fd < 0) return [];
+  if (fd < 0) return null;
   const numbers: number[] = [];
   const buffer = allocate(DIRECTORY_BYTES);
   const view = new DataView(buffer.buffer);

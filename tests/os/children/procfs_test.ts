@@ -2,12 +2,14 @@ import assert from "node:assert/strict";
 import { closeDescriptor, O_RDONLY, openDescriptor } from "../../../src/os/descriptor.ts";
 import {
   hasChildren,
+  listChildren,
   listOwnDescriptors,
   listProcesses,
   onlyChildOf,
   readSoftLimit,
   readStat,
 } from "../../../src/os/children/procfs.ts";
+import { until } from "../../support/until.ts";
 
 Deno.test("readStat() tells a process's place in the tree", () => {
   const self = readStat(Deno.pid)!;
@@ -46,15 +48,37 @@ Deno.test("listOwnDescriptors() sees a descriptor while it is open", () => {
   closeDescriptor(fd);
 });
 
-Deno.test("hasChildren() tells whether there is a child, an ended one too, and none of a process that is gone", async () => {
-  const childless = new Deno.Command("sleep", { args: ["1000"], stdout: "null" }).spawn();
-  const parent = new Deno.Command("sh", { args: ["-c", "sleep 1000 & echo; wait"], stdout: "piped" }).spawn();
+/** As `listChildren`, on a kernel that keeps no lists of children. */
+const NO_LISTS = (): null => null;
+const WAYS = { "the kernel's lists": listChildren, "no lists": NO_LISTS };
+
+for (const [way, list] of Object.entries(WAYS)) {
+  Deno.test(`hasChildren() and onlyChildOf() find children, ended ones too, and none of a process that is gone: ${way}`, async () => {
+    const childless = new Deno.Command("sleep", { args: ["1000"], stdout: "null" }).spawn();
+    const script = "sleep 1000 & echo $!; wait";
+    const parent = new Deno.Command("sh", { args: ["-c", script], stdout: "piped" }).spawn();
+    const child = Number(new TextDecoder().decode((await parent.stdout.getReader().read()).value));
+    assert.deepEqual([hasChildren(childless.pid, list), hasChildren(parent.pid, list)], [false, true]);
+    assert.deepEqual([onlyChildOf(childless.pid, list), onlyChildOf(parent.pid, list)], [null, child]);
+    // Stopped, it does not reap its child, which only the kernel still knows.
+    parent.kill("SIGSTOP");
+    await until(() => readStat(parent.pid)?.state === "T", () => "it did not stop");
+    Deno.kill(child, "SIGKILL");
+    await until(() => readStat(child)?.state === "Z", () => "its child did not end");
+    assert.deepEqual([hasChildren(parent.pid, list), onlyChildOf(parent.pid, list)], [true, child]);
+    parent.kill("SIGKILL");
+    childless.kill("SIGKILL");
+    await Promise.all([parent.status, childless.status]);
+    assert.deepEqual([hasChildren(childless.pid, list), hasChildren(parent.pid, list)], [false, false]);
+    assert.equal(onlyChildOf(parent.pid, list), null);
+  });
+}
+
+Deno.test("onlyChildOf() knows no only child where there are two", async () => {
+  const script = "sleep 1000 & sleep 1000 & echo; wait";
+  const parent = new Deno.Command("setsid", { args: ["sh", "-c", script], stdout: "piped" }).spawn();
   await parent.stdout.getReader().read();
-  assert.deepEqual([hasChildren(childless.pid), hasChildren(parent.pid)], [false, true]);
-  const child = onlyChildOf(parent.pid)!;
-  parent.kill("SIGKILL");
-  childless.kill("SIGKILL");
-  await Promise.all([parent.status, childless.status]);
-  Deno.kill(child, "SIGKILL");
-  assert.deepEqual([hasChildren(childless.pid), hasChildren(parent.pid)], [false, false]);
+  for (const list of Object.values(WAYS)) assert.equal(onlyChildOf(parent.pid, list), null);
+  Deno.kill(-parent.pid, "SIGKILL");
+  await parent.status;
 });
