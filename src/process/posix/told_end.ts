@@ -11,7 +11,14 @@
 import { parseEndReport } from "../../launch/stub/launch_stub.ts";
 import { END_REPORT_BYTES } from "../../launch/stub/machine_code.ts";
 import type { ChildStatus } from "../../os/children/child_reaping.ts";
-import { hasChildren, listNumbers, listProcesses, readDescriptorLink, readLink } from "../../os/children/procfs.ts";
+import {
+  hasChildren,
+  listNumbersIn,
+  listProcesses,
+  readDescriptorLink,
+  readLink,
+  readStat,
+} from "../../os/children/procfs.ts";
 import { concatBytes } from "../../bytes.ts";
 import { setNonblocking } from "../../os/descriptor.ts";
 import { FdReader } from "../../os/loop/fd_reader.ts";
@@ -28,8 +35,8 @@ export class ToldEnd {
   #onEnded: ((status: ChildStatus) => void) | null = null;
 
   /**
-   * Takes over the pipe, whose other end the teller has. All processes of the command are below the teller. Where its
-   * number is not known (a kernel without lists of children), nothing is believed but how the command ended.
+   * Takes over the pipe, whose other end the teller has. All processes of the command are below the teller. If its
+   * number is not known, nothing is believed but how the command ended.
    */
   constructor(reactor: Reactor, pipe: number, tellerPid: number | null) {
     this.#tellerPid = tellerPid;
@@ -73,9 +80,9 @@ export class ToldEnd {
     const parents = new Map(processes.map(({ pid, ppid }) => [pid, ppid]));
     return processes.some((process) => {
       if (!isLiving(process) || !isBelow(process.pid, teller, parents)) return false;
-      const fds = listNumbers(`/proc/${process.pid}/fd`);
+      const fds = listNumbersIn(`/proc/${process.pid}/fd`);
       // One that cannot be looked into may have them.
-      return fds.length === 0 || fds.some((fd) => pipes.has(readLink(`/proc/${process.pid}/fd/${fd}`)));
+      return fds === null || fds.some((fd) => pipes.has(readLink(`/proc/${process.pid}/fd/${fd}`)));
     });
   }
 
@@ -95,9 +102,30 @@ export class ToldEnd {
   }
 }
 
-function isBelow(pid: number, ancestor: number, parents: ReadonlyMap<number, number>): boolean {
-  for (let parent = parents.get(pid); parent !== undefined; parent = parents.get(parent)) {
+/**
+ * Whether a process descends from another, by what was seen of everybody's parents. If a parent ended during that look,
+ * its children have another one by now. True when it cannot be found out.
+ */
+export function isBelow(
+  pid: number,
+  ancestor: number,
+  parents: Map<number, number>,
+  parentNow: (pid: number) => number | undefined = (pid) => readStat(pid)?.ppid,
+): boolean {
+  let child = pid;
+  // If numbers reused during the look form a circle, the climb ends all the same.
+  for (let steps = 0; steps <= 2 * parents.size; steps++) {
+    const parent = parents.get(child)!;
     if (parent === ancestor) return true;
+    if (parent <= 1) return false;
+    if (parents.has(parent)) child = parent;
+    else {
+      const adopter = parentNow(child);
+      if (adopter === undefined) return true;
+      // It still has that one: a process that we are not shown, and so none of a sandbox of ours.
+      if (adopter === parent) return false;
+      parents.set(child, adopter);
+    }
   }
-  return false;
+  return true;
 }
