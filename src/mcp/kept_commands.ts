@@ -1,11 +1,12 @@
 /**
  * Commands that no call waits for at the moment: those with a handle, and those between two rounds of questions. Each
- * is found again by a name that cannot be guessed. A command that nobody comes back for is ended.
+ * is found again by a name that cannot be guessed. A command that nobody comes back for is ended. Results that nobody
+ * fetches give way to later commands, oldest first, and a later look is told so.
  */
 
 import type { Clock } from "../clock.ts";
 import { invalidParams, invalidRequest } from "../errors.ts";
-import { FINISHED_COMMAND_MS, MAX_KEPT_COMMANDS, ROUND_PATIENCE_MS } from "./limits.ts";
+import { FINISHED_COMMAND_MS, MAX_DROPPED_RESULTS, MAX_KEPT_COMMANDS, ROUND_PATIENCE_MS } from "./limits.ts";
 import type { RunningCommand } from "./running_command.ts";
 
 /** A call between two rounds. */
@@ -33,18 +34,30 @@ interface Kept {
   cancelIdle: () => void;
 }
 
+/** Why a result is not there any more. */
+type DropReason = "room" | "time";
+
+const DROP_REASONS: Readonly<Record<DropReason, string>> = {
+  room: "later commands needed its room",
+  time: `nobody fetched it within ${FINISHED_COMMAND_MS / 60_000} minutes`,
+};
+
 export class KeptCommands {
   readonly #options: KeptCommandsOptions;
   readonly #byHandle = new Map<string, Kept>();
+  /** Of these, those that have ended, oldest first. */
+  readonly #finished = new Set<string>();
+  /** What is told of results that were dropped, oldest first. */
+  readonly #dropped = new Map<string, DropReason>();
   readonly #parked = new Map<string, { readonly call: ParkedCall; readonly cancel: () => void }>();
 
   constructor(options: KeptCommandsOptions) {
     this.#options = options;
   }
 
-  /** Throws when there are too many. */
+  /** Throws when too many still run or wait. */
   mustHaveRoom(): void {
-    if (this.#byHandle.size + this.#parked.size < MAX_KEPT_COMMANDS) return;
+    if (this.#byHandle.size - this.#finished.size + this.#parked.size < MAX_KEPT_COMMANDS) return;
     throw invalidRequest(
       `Cannot start the command: ${MAX_KEPT_COMMANDS} others of this client still run or wait; end one with shell_stop`,
     );
@@ -54,16 +67,18 @@ export class KeptCommands {
   keep(command: RunningCommand): string {
     const handle = newName();
     const kept: Kept = { command, cancelIdle: () => {} };
+    this.#makeRoom();
     this.#byHandle.set(handle, kept);
     this.#watchIdle(handle, kept);
     void command.finished.catch(() => {}).then(() => {
-      const forget = this.#options.clock.setTimer(FINISHED_COMMAND_MS, () => this.forget(handle));
+      if (this.#byHandle.get(handle) !== kept) return;
+      this.#finished.add(handle);
+      const cancel = this.#options.clock.setTimer(FINISHED_COMMAND_MS, () => this.#drop(handle, "time"));
       const { cancelIdle } = kept;
       kept.cancelIdle = () => {
         cancelIdle();
-        forget();
+        cancel();
       };
-      if (this.#byHandle.get(handle) !== kept) kept.cancelIdle();
     });
     return handle;
   }
@@ -72,9 +87,11 @@ export class KeptCommands {
   get(handle: string): RunningCommand {
     const kept = this.#byHandle.get(handle);
     if (kept === undefined) {
-      throw invalidParams(
-        `unknown handle ${JSON.stringify(handle.slice(0, 80))}: its command has ended, or there was none`,
-      );
+      const dropped = this.#dropped.get(handle);
+      const what = dropped === undefined
+        ? "its command has ended, or there was none"
+        : `its command has ended, and its result was dropped, because ${DROP_REASONS[dropped]}`;
+      throw invalidParams(`unknown handle ${JSON.stringify(handle.slice(0, 80))}: ${what}`);
     }
     if (!kept.command.hasFinished) {
       kept.cancelIdle();
@@ -87,11 +104,13 @@ export class KeptCommands {
   forget(handle: string): void {
     this.#byHandle.get(handle)?.cancelIdle();
     this.#byHandle.delete(handle);
+    this.#finished.delete(handle);
   }
 
   /** Keeps a call for its next round. The returned name finds it once. */
   park(call: ParkedCall): string {
     const name = newName();
+    this.#makeRoom();
     const cancel = this.#options.clock.setTimer(ROUND_PATIENCE_MS, () => {
       this.#parked.delete(name);
       void call.command.stop();
@@ -117,6 +136,22 @@ export class KeptCommands {
     for (const handle of [...this.#byHandle.keys()]) this.forget(handle);
     for (const { cancel } of this.#parked.values()) cancel();
     this.#parked.clear();
+    this.#dropped.clear();
+  }
+
+  /** For one more: results that nobody has fetched give way. */
+  #makeRoom(): void {
+    for (const handle of this.#finished) {
+      if (this.#byHandle.size + this.#parked.size < MAX_KEPT_COMMANDS) return;
+      this.#drop(handle, "room");
+    }
+  }
+
+  #drop(handle: string, reason: DropReason): void {
+    this.forget(handle);
+    this.#dropped.set(handle, reason);
+    const [oldest] = this.#dropped.keys();
+    if (this.#dropped.size > MAX_DROPPED_RESULTS) this.#dropped.delete(oldest!);
   }
 
   #watchIdle(handle: string, kept: Kept): void {

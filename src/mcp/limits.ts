@@ -36,8 +36,14 @@ export const PROMPT_PATIENCE_MS = 86_400_000;
 /** Between two rounds nobody is connected to the call. A client that does not come back within this time has gone. */
 export const ROUND_PATIENCE_MS = 3_600_000;
 
-/** Commands with a handle, and calls between two rounds, of one client. Each is a shell with its sandbox. */
+/**
+ * Commands with a handle, and calls between two rounds, of one client. Each is a shell with its sandbox, or has ended
+ * and holds its output. Those that have ended give way to others.
+ */
 export const MAX_KEPT_COMMANDS = 64;
+
+/** Results that were dropped and that a look is still told about: handles alone, some 100 bytes each. */
+export const MAX_DROPPED_RESULTS = 1024;
 
 /** How long the end of a command with a handle can be asked for. */
 export const FINISHED_COMMAND_MS = 600_000;

@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
-import { MAX_WAITING_INPUT_BYTES, OUTPUT_GATHER_MS } from "../../src/mcp/limits.ts";
+import {
+  FINISHED_COMMAND_MS,
+  MAX_KEPT_COMMANDS,
+  MAX_WAITING_INPUT_BYTES,
+  OUTPUT_GATHER_MS,
+} from "../../src/mcp/limits.ts";
 import { McpError } from "../support/mcp_peer.ts";
 import { until } from "../support/until.ts";
 import { Scene, textOf } from "./scene.ts";
@@ -231,6 +236,49 @@ Deno.test("of two looks at a command the one that is left asks", async () => {
   assert.equal(verdict, "escalate");
   shell.exit(0);
   assert.equal(textOf(await left).exit_code, 0);
+});
+
+Deno.test("commands that have ended give way to others, oldest first, and a later look is told so", async () => {
+  const scene = new Scene({ hasHandles: true });
+  const { peer } = await scene.client();
+  const start = async () => {
+    const started = scene.shells.next();
+    const answer = peer.call("shell", { ...ARGS, yield_ms: 0, timeout_ms: 9_000_000 });
+    const shell = await started;
+    await scene.passTimeUntil(answer);
+    return { shell, handle: textOf(await answer).handle as string };
+  };
+  const told = (handle: string) => peer.call("shell_poll", { handle }).then(textOf, ({ message }) => message);
+  const kept = [];
+  while (kept.length < MAX_KEPT_COMMANDS) kept.push(await start());
+  await assert.rejects(peer.call("shell", ARGS), /64 others of this client still run or wait; end one/);
+
+  // Not in the order in which they began.
+  for (const index of [5, 2, 7]) {
+    kept[index]!.shell.print(`${index}`);
+    kept[index]!.shell.exit(index);
+    await scene.passTimeUntil(kept[index]!.shell.closed);
+  }
+  const later = [await start(), await start()];
+  assert.match(
+    await told(kept[5]!.handle),
+    /its command has ended, and its result was dropped, because later commands/,
+  );
+  assert.match(await told(kept[2]!.handle), /because later commands needed its room/);
+  const { exit_code, output } = await told(kept[7]!.handle);
+  assert.deepEqual([exit_code, output], [7, "7"]);
+  assert.match(await told(kept[7]!.handle), /its command has ended, or there was none/);
+  later.push(await start());
+  await assert.rejects(peer.call("shell", ARGS), /still run or wait/);
+  assert.ok(kept.every(({ shell }, index) => [2, 5, 7].includes(index) || !shell.isTerminated));
+
+  later[0]!.shell.exit(0);
+  await scene.passTimeUntil(later[0]!.shell.closed);
+  await until(() => {
+    scene.clock.advance(FINISHED_COMMAND_MS);
+    return scene.clock.pending === MAX_KEPT_COMMANDS - 1;
+  }, () => `${scene.clock.pending} timers`);
+  assert.match(await told(later[0]!.handle), /because nobody fetched it within 10 minutes/);
 });
 
 Deno.test("progress is told to clients that sent a token", async () => {
