@@ -2,8 +2,9 @@
  * The one table: every request and notification with its parameters, its result, what it may fail with, how it may run
  * beside others, and a sentence about it.
  *
- * The dispatcher, the types of the client (`method_types.ts`) and the specification are made from it. A new method is a
- * row here; nothing else lists methods.
+ * The dispatcher, the types of the client (`method_types.ts`) and the specification are made from it. A new method begins
+ * as a row here. What has to be said of it elsewhere is typed by the table, so that it does not compile when it is missing
+ * (`client/session/repeatable.ts`, `spec/`), or a test asks for it (`base64.ts`, `conform/checks/`, `client/`).
  *
  * Results are not checked on their way out, so their schemas are not loaded with the table. A test checks every result
  * that the tests of the whole server see.

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { unusedExports } from "../support/unused_exports.ts";
+import { deadExports, unusedExports } from "../support/unused_exports.ts";
 
 /** Not whole, so that nobody takes it for an import of this file. */
 const LOADED = `import${'("./a.ts")'}`;
@@ -55,4 +55,11 @@ Deno.test("a re-export needs somebody who imports it, unless it is a door's", ()
     { file: "tests/d.ts", text: 'import { uno } from "../src/c.ts";' },
   ];
   assert.deepEqual(unusedExports(files, []), ["src/a.ts two"]);
+});
+
+Deno.test("an unused export is dead unless its own file uses it", () => {
+  const text = "export const one = 1;\nexport const two = one; // two\nexport function three() {}\n";
+  assert.deepEqual(deadExports([{ file: "src/a.ts", text }], []), ["src/a.ts three", "src/a.ts two"]);
+  const user = { file: "src/b.ts", text: 'import { two } from "./a.ts";' };
+  assert.deepEqual(deadExports([{ file: "src/a.ts", text }, user], []), ["src/a.ts three"]);
 });

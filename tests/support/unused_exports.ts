@@ -54,6 +54,15 @@ export function unusedExports(files: readonly SourceFile[], doors: readonly stri
   ).sort();
 }
 
+/** Of these, what its own file does not use either: nothing would change without it. */
+export function deadExports(files: readonly SourceFile[], doors: readonly string[]): string[] {
+  const texts = new Map(files.map(({ file, text }) => [file, withoutComments(text)]));
+  return unusedExports(files, doors).filter((key) => {
+    const [file, name] = key.split(" ");
+    return texts.get(file!)!.match(/[\w$]+/g)!.filter((word) => word === name).length === 1;
+  });
+}
+
 function moduleOf({ file, text }: SourceFile): Module {
   const exports: Module["exports"] = new Map();
   for (const [, name] of text.matchAll(/^export (?:abstract )?(?:async )?(?:const|let|function\*?|class) ([\w$]+)/gm)) {
