@@ -69,6 +69,9 @@ export const STANDBY_REST_MS = 5;
 /** How long they wait after the latest command: an agent has thought for as long, or has gone to sleep. */
 export const STANDBY_IDLE_MS = 60_000;
 
+/** The first sign of life: long before the default time-out, and none for commands that are short. */
+export const FIRST_PROGRESS_MS = 1000;
+
 /** Progress is a sign of life: clients that show it redraw a line. */
 export const PROGRESS_INTERVAL_MS = 5000;
 

@@ -9,7 +9,13 @@ import type { Clock } from "../clock.ts";
 import { invalidParams } from "../errors.ts";
 import type { ClientProfile } from "./client_profile.ts";
 import { endResult, runningResult, type ToolResult } from "./command_result.ts";
-import { MAX_PROMPT_ROUNDS, OUTPUT_GATHER_MS, PROGRESS_INTERVAL_MS, PROMPT_BATCH_MS } from "./limits.ts";
+import {
+  FIRST_PROGRESS_MS,
+  MAX_PROMPT_ROUNDS,
+  OUTPUT_GATHER_MS,
+  PROGRESS_INTERVAL_MS,
+  PROMPT_BATCH_MS,
+} from "./limits.ts";
 import type { McpConnection } from "./mcp_connection.ts";
 import type { OpenPrompt, PromptAnswer } from "./prompt_desk.ts";
 import type { RunningCommand } from "./running_command.ts";
@@ -230,7 +236,7 @@ export class ToolCalls {
     return endResult(command, await command.finished, client.dialect);
   }
 
-  /** Reports now and then that the command still runs. The returned function stops this. */
+  /** Reports soon, and then now and then, that the command still runs. The returned function stops this. */
   #progress({ progress }: ToolCall, command: RunningCommand): () => void {
     if (progress === null) return () => {};
     let cancel = () => {};
@@ -238,7 +244,7 @@ export class ToolCalls {
       progress(command.durationMs);
       cancel = this.#options.clock.setTimer(PROGRESS_INTERVAL_MS, tell);
     };
-    cancel = this.#options.clock.setTimer(PROGRESS_INTERVAL_MS, tell);
+    cancel = this.#options.clock.setTimer(FIRST_PROGRESS_MS, tell);
     return () => cancel();
   }
 }

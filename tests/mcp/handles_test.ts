@@ -287,9 +287,14 @@ Deno.test("progress is told to clients that sent a token", async () => {
   const started = scene.shells.next();
   const answer = peer.call("shell", { ...ARGS, yield_ms: 60_000 }, { progressToken: "t" });
   const shell = await started;
+  scene.clock.advance(1000);
+  await until(() => peer.notifications.length === 1, () => "no progress after a second", 10_000);
   scene.clock.advance(5000);
-  await peer.until(() => peer.notifications.length > 0);
-  assert.deepEqual(peer.notifications[0]!.params, { progressToken: "t", progress: 5, message: "running for 5 s" });
+  await until(() => peer.notifications.length === 2, () => "no more progress", 10_000);
+  assert.deepEqual(peer.notifications.map(({ params }) => params), [
+    { progressToken: "t", progress: 1, message: "running for 1 s" },
+    { progressToken: "t", progress: 6, message: "running for 6 s" },
+  ]);
   shell.exit(0);
   await answer;
   assert.equal(scene.clock.pending, 0, "nothing is left behind");
