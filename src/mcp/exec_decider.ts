@@ -9,8 +9,9 @@
  * | no rule, harmless     | run, inside the sandbox                                       |
  * | no rule, dangerous    | ask; accepted: run, inside the sandbox, else deny             |
  *
- * If only the shell's own programs may leave the sandbox, other programs run inside instead of being escalated. Every
- * decision leaves a line in the audit. Never rejects.
+ * If only the shell's own programs may leave the sandbox, other programs run inside instead of being escalated. Nobody is
+ * asked about a program that would be refused outside all the same. Every decision leaves a line in the audit. Never
+ * rejects.
  */
 
 import type { Clock } from "../clock.ts";
@@ -19,6 +20,7 @@ import { type AuditRecord, type AuditSink, ruleOrigin } from "./audit.ts";
 import { commandText } from "./command_text.ts";
 import { MAX_ASKED_COMMAND_CHARS } from "./limits.ts";
 import type { PromptAnswer, PromptDesk } from "./prompt_desk.ts";
+import { CANNOT_LEAVE } from "../process/watched/exec_decision.ts";
 import type { ExecCall, ExecVerdict } from "./watched_shell.ts";
 
 /** What a denied program prints after `Execution denied: `. These three are the reference's. */
@@ -65,7 +67,8 @@ export class ExecDecider {
     const startedAtMs = clock.now();
     const rules = this.#options.rules();
     const verdict = this.#judge(call, rules);
-    const decided = await this.#outcome(call, verdict, { signal, context });
+    const pathIsNamed = isNamed(call.file, verdict, rules);
+    const decided = await this.#outcome(call, verdict, { signal, context, pathIsNamed });
     audit.write({
       event: "decision",
       call: context.callId,
@@ -85,7 +88,7 @@ export class ExecDecider {
     }
     if (decided.outcome === "run") return { kind: "run" };
     const more = this.#options.descriptorPrograms.has(call.file) ? { passFds: true } : {};
-    return { kind: "escalate", pathIsNamed: isNamed(call.file, verdict, rules), ...more };
+    return { kind: "escalate", pathIsNamed, ...more };
   }
 
   #judge(call: ExecCall, rules: RuleSet): Verdict {
@@ -97,7 +100,7 @@ export class ExecDecider {
   async #outcome(
     call: ExecCall,
     verdict: Verdict,
-    { signal, context }: { signal: AbortSignal; context: DecisionContext },
+    { signal, context, pathIsNamed }: { signal: AbortSignal; context: DecisionContext; pathIsNamed: boolean },
   ): Promise<Decided> {
     const mayEscalate = call.isShell || this.#options.escalate === "all";
     const allowed = verdict.by === "rules" && mayEscalate ? "escalate" : "run";
@@ -110,6 +113,8 @@ export class ExecDecider {
 
     const key = JSON.stringify([call.file, call.argv, call.cwd]);
     if (context.memory.has(key)) return { ...plain(allowed), decidedBy: "memory" };
+    const obstacle = allowed === "escalate" ? await call.whyItStays?.(pathIsNamed) ?? null : null;
+    if (obstacle !== null) return plain("deny", `${CANNOT_LEAVE}: ${obstacle}`);
     const answer = await context.prompts.ask(promptText(call), signal);
     if (answer.action === "accept" && answer.isRemembered) context.memory.add(key);
     if (answer.action === "accept") return { ...plain(allowed), answer: answer.action };

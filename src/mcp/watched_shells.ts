@@ -82,6 +82,7 @@ export class KernelWatchedShells implements WatchedShells {
       reactor: sharedReactor(),
       serverEnv,
       writable: this.#writable,
+      leavesFilesToOthers: sandbox?.permissions.type === "external",
       intercept,
       escalate,
       strictExec,
@@ -143,6 +144,7 @@ export class KernelWatchedShells implements WatchedShells {
       reactor: sharedReactor(),
       serverEnv,
       writable: this.#writable,
+      leavesFilesToOthers: sandbox?.permissions.type === "external",
       judge: options,
     });
     const env = { ...options.env, ...wrapper.env };

@@ -62,6 +62,30 @@ Deno.test("what the shell did not start itself runs inside where a rule allows i
   }
 });
 
+Deno.test("nobody is asked about a program that may not leave the sandbox, unless it would run inside", async () => {
+  const scene = new Scene({ rules: RULES });
+  const { peer } = await scene.client();
+  peer.onElicit = () => ACCEPT;
+  const started = scene.shells.next();
+  const answer = peer.call("shell", ARGS);
+  const shell = await started;
+  const named: boolean[] = [];
+  const whyItStays = (pathIsNamed: boolean) => {
+    named.push(pathIsNamed);
+    return Promise.resolve(pathIsNamed ? null : "it can be written");
+  };
+  const reason = "cannot leave the sandbox: it can be written";
+  assert.deepEqual(await shell.exec(["ask"], { whyItStays }), { kind: "deny", reason });
+  assert.equal(peer.prompts.length, 0);
+  assert.deepEqual(await shell.exec(["ask"], { whyItStays, isShell: false }), { kind: "run" });
+  assert.deepEqual(await shell.exec(["rm", "-rf", "x"], { whyItStays }), { kind: "run" });
+  assert.equal(peer.prompts.length, 2);
+  assert.deepEqual(named, [false]);
+  shell.exit(0);
+  assert.deepEqual(textOf(await answer).denied, [{ command: "/usr/bin/ask", reason }]);
+  assert.equal((scene.audit[0] as AuditRecord).outcome, "deny");
+});
+
 Deno.test("descriptors are passed on to programs that are named for it by their path, and only outside", async () => {
   const scene = new Scene({ rules: RULES, descriptorPrograms: ["/usr/bin/git", "/usr/bin/no", "/usr/bin/other"] });
   const { peer } = await scene.client();

@@ -18,7 +18,12 @@ import { EPOLLERR, EPOLLHUP, EPOLLIN } from "../../os/loop/epoll_event.ts";
 import type { Registration } from "../../os/loop/reactor.ts";
 import { receiveDescriptors } from "../../os/loop/socket_message.ts";
 import { type EscalationOptions, Escalations, type StartedProgram } from "../../process/watched/escalation.ts";
-import type { EscalationOutcome, ExecCall, ExecJudge } from "../../process/watched/exec_decision.ts";
+import {
+  CANNOT_LEAVE,
+  type EscalationOutcome,
+  type ExecCall,
+  type ExecJudge,
+} from "../../process/watched/exec_decision.ts";
 import type { ExecCounters } from "../../process/watched/exec_watch.ts";
 import { WrapperConversation, type WrapperRequest } from "./wrapper_conversation.ts";
 
@@ -36,7 +41,6 @@ export class WrapperServer {
   readonly #registration: Registration;
   readonly #escalations: Escalations;
   readonly #conversations = new Set<WrapperConversation>();
-  #policy: PreparedLaunch["policy"];
 
   /** Takes over the socket. */
   constructor(socket: number, options: WrapperServerOptions) {
@@ -49,8 +53,7 @@ export class WrapperServer {
 
   /** How the shell is confined. */
   begins(policy: PreparedLaunch["policy"]): void {
-    this.#policy = policy;
-    this.#options.writable.note(policy);
+    this.#escalations.begins(policy);
   }
 
   /** Ends what still runs outside. */
@@ -96,7 +99,8 @@ export class WrapperServer {
       this.counters.denied++;
       return conversation.answer({ action: { Deny: { reason: `the caller is not in ${cwd}` } } });
     }
-    const call: ExecCall = { file, argv, cwd, env, pid, isShell: true };
+    const whyItStays = (pathIsNamed: boolean) => this.#escalations.whyItStays(file, pathIsNamed);
+    const call: ExecCall = { file, argv, cwd, env, pid, isShell: true, whyItStays };
     const verdict = await this.#options.judge.decide(call, conversation.gone)
       .catch(() => ({ kind: "deny", reason: null }) as const);
     switch (verdict.kind) {
@@ -139,7 +143,6 @@ export class WrapperServer {
         seen,
       },
       {
-        policy: this.#policy,
         pathIsNamed,
         passFds: false,
         descriptors,
@@ -158,7 +161,7 @@ export class WrapperServer {
     if (result.type === "abandoned") return;
     if (result.type === "exited") return conversation.answer({ exit_code: result.exitCode });
     this.counters.refused++;
-    await conversation.tell(`Execution denied: cannot leave the sandbox: ${result.reason}`);
+    await conversation.tell(`Execution denied: ${CANNOT_LEAVE}: ${result.reason}`);
     conversation.answer({ exit_code: 1 });
   }
 }

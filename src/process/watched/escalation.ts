@@ -57,13 +57,17 @@ export interface EscalationOptions {
   readonly serverEnv: Readonly<Record<string, string>>;
   /** Shared by all shells. */
   readonly writable: WritablePlaces;
+  /**
+   * The client confines the files itself (`external`). Then everything that is writable inside is so outside too, and
+   * what leaves is held against nobody, as without any sandbox.
+   */
+  readonly leavesFilesToOthers: boolean;
 }
 
 /** The thread that waits for a program to end. */
 export type EscalationCaller = Pick<SupervisedCall, "tid" | "isWaiting">;
 
 export interface EscalationOrder {
-  readonly policy: Policy | undefined;
   readonly pathIsNamed: boolean;
   readonly passFds: boolean;
   /** What the caller has sent of its descriptors; otherwise they are taken from it. */
@@ -87,11 +91,29 @@ export class Escalations {
   readonly #options: EscalationOptions;
   /** All that were started. One that has ended may have left something running, which ends with the shell. */
   readonly #started = new Set<SpawnedProcess>();
+  #policy: Policy | undefined;
   #forgetAbove = MAX_REMEMBERED;
   #underWay = 0;
 
   constructor(options: EscalationOptions) {
     this.#options = options;
+  }
+
+  /** How the shell is confined. Called before the shell begins. */
+  begins(policy: Policy | undefined): void {
+    this.#policy = policy;
+    if (!this.#options.leavesFilesToOthers) this.#options.writable.note(policy);
+  }
+
+  /** Why a program would be refused, as far as its path tells; null when it may leave. */
+  async whyItStays(file: string, pathIsNamed: boolean): Promise<string | null> {
+    const { writable, leavesFilesToOthers } = this.#options;
+    return await whyNotTrusted({
+      file,
+      policy: leavesFilesToOthers ? undefined : this.#policy,
+      writable,
+      pathIsNamed,
+    });
   }
 
   async run(call: EscalationCaller, request: ExecRequest, order: EscalationOrder): Promise<EscalationResult> {
@@ -132,9 +154,7 @@ export class Escalations {
     const own = statAt(AT_FDCWD, toByteString(file));
     const isSame = request.seen.type === "file" && typeof own !== "number" && own.identity === request.seen.identity;
     if (!isSame) return refused(`${file} is another file outside of the sandbox`);
-    const { policy, pathIsNamed } = order;
-    const { writable } = this.#options;
-    const reason = await whyNotTrusted({ file, policy, writable, pathIsNamed });
+    const reason = await this.whyItStays(file, order.pathIsNamed);
     if (reason !== null) return refused(reason);
     const extra = order.passFds ? inheritableDescriptors(tid).filter((fd) => fd > 2) : [];
     if (extra.length > MAX_PASSED_DESCRIPTORS) {
@@ -151,7 +171,7 @@ export class Escalations {
       if (copy !== null && copy >= 0) descriptors.set(fd, keep(copy));
     }
     // The limit on processes counts inside what is inside, and outside all that the user has.
-    const isMeant = (resource: number) => policy === undefined || resource !== RLIMIT_NPROC;
+    const isMeant = (resource: number) => this.#policy === undefined || resource !== RLIMIT_NPROC;
     const limits = limitsOf(tid).filter(({ resource }) => isMeant(resource))
       .map(({ resource, limit }) => ({ resource, ...limit }));
     order.onStarting?.(status.tgid);

@@ -1,4 +1,4 @@
-/** What is asked before a program is executed, and what may be answered. Data only. */
+/** What is asked before a program is executed, and what may be answered. */
 
 /** One execve, as it was read from the caller. It is still waiting for its answer. */
 export interface ExecCall {
@@ -13,7 +13,15 @@ export interface ExecCall {
   readonly pid: number;
   /** The shell itself is the caller (or a copy of it that has run nothing), and not a program it started. */
   readonly isShell: boolean;
+  /**
+   * Why it would be refused outside of the sandbox, as far as that is known before it is tried, so that nobody is asked
+   * in vain. Null: it may leave. `pathIsNamed` as in the verdict.
+   */
+  whyItStays?(pathIsNamed: boolean): Promise<string | null>;
 }
+
+/** What the caller is told before the reason why a program may not run outside. */
+export const CANNOT_LEAVE = "cannot leave the sandbox";
 
 export type ExecVerdict =
   /** Inside the sandbox, as if nobody had looked. */

@@ -15,7 +15,13 @@ import type { SupervisedCall } from "../posix/supervised_calls.ts";
 import { endCaller, tellCaller, whenCallerGone } from "./caller.ts";
 import { HeldCaller } from "./held_caller.ts";
 import { type EscalationOptions, Escalations } from "./escalation.ts";
-import type { EscalationOutcome, ExecCall, ExecJudge, ExecVerdict } from "./exec_decision.ts";
+import {
+  CANNOT_LEAVE,
+  type EscalationOutcome,
+  type ExecCall,
+  type ExecJudge,
+  type ExecVerdict,
+} from "./exec_decision.ts";
 import { ExecExperience, type ExecRequest, readExecRequest, type WaitingExec } from "./exec_request.ts";
 import { Lineage } from "./lineage.ts";
 import { runStrictly } from "./strict_exec.ts";
@@ -48,7 +54,6 @@ export class ExecWatch implements ExecAnswerer {
   readonly counters: ExecCounters = { execs: 0, run: 0, escalated: 0, denied: 0, mismatched: 0, refused: 0 };
   readonly #options: ExecWatchOptions;
   readonly #escalations: Escalations;
-  #policy: PreparedLaunch["policy"];
   #lineage: Lineage | null = null;
   readonly #experience = new ExecExperience();
   #reads = 0;
@@ -60,8 +65,7 @@ export class ExecWatch implements ExecAnswerer {
   }
 
   begins(policy: PreparedLaunch["policy"]): void {
-    this.#policy = policy;
-    this.#options.writable.note(policy);
+    this.#escalations.begins(policy);
   }
 
   answer(call: SupervisedCall): void {
@@ -94,7 +98,8 @@ export class ExecWatch implements ExecAnswerer {
     if (!call.isWaiting) return;
     if (typeof request === "number") return void call.fail(request);
     this.counters.execs++;
-    const described = describe(request, { pid, isShell });
+    const whyItStays = (pathIsNamed: boolean) => this.#escalations.whyItStays(request.file, pathIsNamed);
+    const described = { ...describe(request, { pid, isShell }), whyItStays };
     const verdict = await this.#ask(described);
     switch (verdict.kind) {
       case "run":
@@ -154,7 +159,6 @@ export class ExecWatch implements ExecAnswerer {
     const tell = (outcome: EscalationOutcome): void => this.#options.judge.onEscalated?.(described, outcome);
     const held = new HeldCaller(call, this.#options.reactor);
     const result = await this.#escalations.run(call, request, {
-      policy: this.#policy,
       pathIsNamed: verdict.pathIsNamed === true,
       passFds: verdict.passFds === true,
       onStarting: (pid) => held.hold(pid),
@@ -167,7 +171,7 @@ export class ExecWatch implements ExecAnswerer {
     if (result.type === "abandoned") return await held.release();
     if (result.type === "exited") return await held.end(result.exitCode);
     this.counters.refused++;
-    await tellCaller(call, `Execution denied: cannot leave the sandbox: ${result.reason}`);
+    await tellCaller(call, `Execution denied: ${CANNOT_LEAVE}: ${result.reason}`);
     await held.end(1);
   }
 
