@@ -18,7 +18,7 @@ import { JSON_FLAG } from "./output_flags.ts";
 import { HELP_FLAG, WHERE_FLAGS } from "./places/place.ts";
 import { writeAll } from "./write_all.ts";
 
-const INTRODUCTION = `Usage: exec-server logs [@NAME] [-f] [--since SEQ] [--tail N] ID|NAME
+const INTRODUCTION = `Usage: exec-server logs [@NAME] [-f] [--since N] [--tail N] ID|NAME
 
 Prints what a process has written: standard error on standard error, everything
 else on standard output. If the server no longer has all of it, standard error

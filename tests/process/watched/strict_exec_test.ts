@@ -1,4 +1,4 @@
-/** What strict watching lets run; `tests/attack/strict_execs.ts` has what it does not. */
+/** What strict watching lets run; `tests/prove/strict_execs.ts` has what it does not. */
 
 import assert from "node:assert/strict";
 import { watchTest } from "../../support/watched_scene.ts";
