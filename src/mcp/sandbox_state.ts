@@ -168,7 +168,8 @@ function decodedState(raw: unknown, source: SandboxState["source"]): SandboxStat
     const { native } = parsePath(sandboxCwd);
     if (typeof native !== "string") throw refuse();
     const place = { cwd: native, workspaceRoots: [native] };
-    if (permissionProfile === undefined) {
+    // Null is absent, as in the reference: clients of its time write what they do not set.
+    if (permissionProfile === undefined || permissionProfile === null) {
       const { sandbox, ignored } = decodePolicy(sandboxPolicy, place);
       return stateOf(sandbox, source, ignored.map((member) => `sandboxPolicy.${member}`));
     }

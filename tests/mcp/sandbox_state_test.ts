@@ -48,6 +48,8 @@ Deno.test("the policies of the reference's time", () => {
     network: "enabled",
   });
   assert.equal(state({ type: "external-sandbox" }).isNetworkDisabled, true);
+  const both = { permissionProfile: null, sandboxPolicy: { type: "read-only" }, sandboxCwd: "/ws" };
+  assert.equal(updatedState(both).sandbox?.permissions.type, "managed", "a profile that is null is none");
   assert.equal(state({ type: "workspace-write", network_access: true }).isNetworkDisabled, false);
 });
 
@@ -59,6 +61,8 @@ Deno.test("what does not decode is refused with what was sent", () => {
     { sandboxPolicy: { type: "bogus" }, sandboxCwd: "/ws" },
     { permissionProfile: { type: "managed" }, sandboxCwd: "/ws" },
     { permissionProfile: { type: "disabled" }, sandboxCwd: 5 },
+    { permissionProfile: null, sandboxCwd: "/ws" },
+    { permissionProfile: null, sandboxPolicy: null, sandboxCwd: "/ws" },
     [],
     "read-only",
   ];
