@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { mcpTest, shell, textOf } from "../support/mcp_scene.ts";
 import { McpServer } from "../support/mcp_server.ts";
+import { inScratchDirectory } from "../support/scratch_directory.ts";
 
 mcpTest(
   "a policy of the client that restricts what is read holds, and what is ignored of it is told once",
@@ -37,6 +38,26 @@ mcpTest("a message that is too long is refused and told, and the next one is ser
   await server.closeInput();
   assert.match(await server.log, /a message has at most 10485760 bytes: this one was not read/);
 });
+
+Deno.test("a patched Bash, or its wrapper, that cannot be executed is named at the start", () =>
+  inScratchDirectory(async (directory) => {
+    await Deno.writeTextFile(`${directory}/text`, "");
+    const [missing, text] = [`${directory}/none`, `${directory}/text`];
+    const wrong: [string[], RegExp][] = [
+      [["--bash", missing], /cannot use .*\/none" .*: there is no such file\n/],
+      [["--bash", text], /\/text" .*: it may not be executed/],
+      [["--bash", directory], /: it is no file/],
+      [["--bash", "/bin/sh", "--execve", missing], /\/none" .*: there is no such file\n/],
+    ];
+    for (const [args, words] of wrong) {
+      await using server = new McpServer({ args, env: { CODEX_HOME: directory } });
+      const { peer } = server;
+      const answered = peer.initialize().then(() => null);
+      const status = await Promise.race([server.status, answered]);
+      assert.equal(status?.code, 1, args.join(" "));
+      assert.match(await server.log, words);
+    }
+  }));
 
 mcpTest("a workdir that is none is named, in the same words in every sandbox", async ({ work, env }) => {
   await Deno.writeTextFile(`${work}/file`, "");

@@ -1,8 +1,9 @@
 /** The `mcp` command: from options to a running MCP server, and from signals or the client's end to its own. */
 
-import { existsSync } from "node:fs";
+import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { resolve } from "node:path/posix";
 import { systemClock } from "../../clock.ts";
+import { messageOf } from "../../errors.ts";
 import { withoutOwnCredentials } from "../../launch/own_credentials.ts";
 import { createLogger, type Logger } from "../../log.ts";
 import { auditLog, type AuditSink } from "../../mcp/audit.ts";
@@ -14,9 +15,10 @@ import { ProtocolServers } from "../../mcp/protocol_server.ts";
 import { serveStandardStreams } from "../../mcp/standard_streams.ts";
 import { ToolCalls } from "../../mcp/tool_calls.ts";
 import { toolList } from "../../mcp/tool_list.ts";
+import type { PatchedBash } from "../../mcp/watched_shell.ts";
 import { directoryFault } from "../../mcp/working_directory.ts";
 import { UnknownMemberLog } from "../../unknown_member_log.ts";
-import { refusal } from "../cli_error.ts";
+import { quoted, refusal } from "../cli_error.ts";
 import { helpText } from "../help.ts";
 import { versionText } from "../lone_word.ts";
 import { print } from "../print.ts";
@@ -74,6 +76,7 @@ function protocolServers(
   options: McpOptions,
   { audit, env, log, shells }: { audit: AuditSink; env: Record<string, string>; log: Logger; shells: LazyShells },
 ): ProtocolServers {
+  if (options.patchedBash !== null) refuseMissing(options.patchedBash);
   const { keeper, paths } = mcpRules(options.rules, log);
   const { intercept, escalate, strictExec, sandbox, hasHandles, isAnnotated, patchedBash, auditFile } = options;
   const cwd = Deno.cwd();
@@ -109,6 +112,31 @@ function bashPath(hasPatched: boolean): string {
     throw refusal(`there is no Bash here: none of ${BASH_PATHS.join(", ")} exists`);
   }
   return path ?? BASH_PATHS[0]!;
+}
+
+/** Now, by name: otherwise every call would fail, with words that name no file. */
+function refuseMissing({ bash, wrapper }: PatchedBash): void {
+  for (const path of [bash, wrapper]) {
+    // What is only a name is looked for when it is needed.
+    if (path === undefined || !path.includes("/")) continue;
+    const reason = whyNoProgram(path);
+    if (reason !== null) throw refusal(`cannot use ${quoted(path)} (--bash, CODEX_BASH_PATH or --execve): ${reason}`);
+  }
+}
+
+function whyNoProgram(path: string): string | null {
+  try {
+    if (!statSync(path).isFile()) return "it is no file";
+    accessSync(path, constants.X_OK);
+    return null;
+  } catch (error) {
+    const { code } = error as { code?: string };
+    return code === "ENOENT"
+      ? "there is no such file"
+      : code === "EACCES"
+      ? "it may not be executed"
+      : messageOf(error);
+  }
 }
 
 async function serveStdio(
