@@ -45,9 +45,10 @@ export const WITHHELD_VARIABLES: readonly string[] = [
   "SSH_ASKPASS_REQUIRE",
   "VISUAL",
   "ZDOTDIR",
-  "npm_config_*",
-  "NPM_CONFIG_*",
 ];
+
+/** Beginnings of names in any case: npm makes no difference there. */
+export const WITHHELD_IN_ANY_CASE: readonly string[] = ["npm_config_*"];
 
 /** The server's own, or absent where the server has none. */
 const SERVER_VARIABLES: readonly string[] = ["PATH", "HOME", "XDG_*"];
@@ -60,10 +61,10 @@ export function escalatedEnvironment(
 ): Uint8Array<ArrayBuffer>[] {
   const kept = caller.filter((entry) => {
     const name = nameOf(entry);
-    return name !== null && !isAmong(name, WITHHELD_VARIABLES) && !isAmong(name, SERVER_VARIABLES);
+    return name !== null && !isWithheld(name) && !isAmong(name, SERVER_VARIABLES);
   });
   const own = Object.entries(server)
-    .filter(([name]) => isAmong(name, SERVER_VARIABLES) && !isAmong(name, WITHHELD_VARIABLES))
+    .filter(([name]) => isAmong(name, SERVER_VARIABLES) && !isWithheld(name))
     .map(([name, value]) => encoder.encode(`${name}=${value}`));
   return [...own, ...kept];
 }
@@ -73,6 +74,10 @@ function nameOf(entry: Uint8Array): string | null {
   const end = entry.indexOf("=".charCodeAt(0));
   if (end <= 0) return null;
   return new TextDecoder().decode(entry.subarray(0, end));
+}
+
+function isWithheld(name: string): boolean {
+  return isAmong(name, WITHHELD_VARIABLES) || isAmong(name.toLowerCase(), WITHHELD_IN_ANY_CASE);
 }
 
 function isAmong(name: string, patterns: readonly string[]): boolean {

@@ -1,7 +1,11 @@
 /** What an escalated program gets of its caller's environment. */
 
 import assert from "node:assert/strict";
-import { escalatedEnvironment, WITHHELD_VARIABLES } from "../../../src/process/watched/escalated_env.ts";
+import {
+  escalatedEnvironment,
+  WITHHELD_IN_ANY_CASE,
+  WITHHELD_VARIABLES,
+} from "../../../src/process/watched/escalated_env.ts";
 
 function escalated(caller: readonly string[], server: Readonly<Record<string, string>> = {}): string[] {
   const encoder = new TextEncoder();
@@ -16,6 +20,12 @@ Deno.test("what is on the list is withheld, by its name, its beginning or its en
   const programs = ["LESSOPEN=|x", "LESSCLOSE=x", "ZDOTDIR=x", "_JAVA_OPTIONS=x", "JDK_JAVA_OPTIONS=x"];
   const kept = ["LDFLAGS=x", "LESS=-R", "TERM=x", "EMPTY=", "A=b=c", "MY_ENV=x", "PAGER_SIZE=1", "GITHUB_ACTIONS=1"];
   assert.deepEqual(escalated([...withheld, ...programs, ...kept]), kept);
+});
+
+Deno.test("what npm reads in any case is withheld in any case, and nothing else is", () => {
+  const withheld = ["npm_config_script_shell=x", "NPM_CONFIG_SCRIPT_SHELL=x", "Npm_Config_script_shell=x"];
+  const kept = ["npm_command=x", "ld_preload=x", "Git_dir=x"];
+  assert.deepEqual(escalated([...withheld, ...kept]), kept);
 });
 
 Deno.test("that there is no network is not said to a program that has it", () => {
@@ -36,6 +46,7 @@ Deno.test("entries that are no variables are left out", () => {
 });
 
 Deno.test("the list is published, all of it", () => {
-  const page = Deno.readTextFileSync(new URL("../../../sandbox/README.md", import.meta.url));
+  const page = Deno.readTextFileSync(new URL("../../../sandbox/README.md", import.meta.url)).replace(/\s+/g, " ");
   assert.deepEqual(WITHHELD_VARIABLES.filter((name) => !page.includes(`\`${name}\``)), []);
+  assert.deepEqual(WITHHELD_IN_ANY_CASE.filter((name) => !page.includes(`\`${name}\` in any case`)), []);
 });
