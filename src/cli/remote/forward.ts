@@ -10,7 +10,7 @@ import { type FlagTable, parseFlags } from "../flags.ts";
 import { helpText } from "../help.ts";
 import { print } from "../print.ts";
 import { LogSink } from "../serve/log_sink.ts";
-import { SERVING_FLAGS } from "../serve/serving_options.ts";
+import { SERVING_FLAGS } from "../serve/serving_values.ts";
 import { surviveStrayErrors } from "../stray_errors.ts";
 import { prepareRegistration, runToEnd } from "./registration.ts";
 import { REGISTRATION_FLAGS } from "./remote_flags.ts";

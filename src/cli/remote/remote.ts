@@ -8,7 +8,7 @@ import { helpText } from "../help.ts";
 import { versionText } from "../lone_word.ts";
 import { print } from "../print.ts";
 import { LogSink } from "../serve/log_sink.ts";
-import { serverSettings } from "../serve/serving_options.ts";
+import { serverSettings } from "../serve/serving_values.ts";
 import { surviveStrayErrors } from "../stray_errors.ts";
 import { VERSION } from "../../version.ts";
 import { prepareRegistration, runToEnd } from "./registration.ts";

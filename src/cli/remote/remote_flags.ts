@@ -1,7 +1,7 @@
 /** Every flag of `--remote`: its own, and those of `serve` that do not depend on how clients come in. */
 
 import type { FlagTable } from "../flags.ts";
-import { SERVING_FLAGS } from "../serve/serving_options.ts";
+import { SERVING_FLAGS } from "../serve/serving_values.ts";
 
 /** What `--remote` and `forward` share: how to register, and as what. */
 export const REGISTRATION_FLAGS = {

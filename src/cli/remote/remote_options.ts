@@ -2,7 +2,7 @@
 
 import { quoted, refuseSurplus, usageError } from "../cli_error.ts";
 import { type Environment, type FlagValues, type GivenAs, parseFlags } from "../flags.ts";
-import { type ServingOptions, servingOptions } from "../serve/serving_options.ts";
+import { type ServingValues, servingValues } from "../serve/serving_values.ts";
 import { REGISTRATION_FLAGS, REMOTE_FLAGS } from "./remote_flags.ts";
 
 /** Where the token comes from. */
@@ -24,7 +24,7 @@ export interface RegistrationOptions {
 }
 
 export type RemoteInvocation =
-  | { readonly type: "remote"; readonly registration: RegistrationOptions; readonly serving: ServingOptions }
+  | { readonly type: "remote"; readonly registration: RegistrationOptions; readonly serving: ServingValues }
   | { readonly type: "help" }
   | { readonly type: "version" };
 
@@ -50,7 +50,7 @@ export function parseRemote(argv: readonly string[], env: Environment): RemoteIn
   if (id === null) throw usageError("--remote needs --environment-id or --executor-id");
   const transport = values["remote-transport"] ?? (executorId === null ? "noise" : "plain");
   const registration = registrationOptions({ values, givenAs, id, transport, env });
-  return { type: "remote", registration, serving: servingOptions(values) };
+  return { type: "remote", registration, serving: servingValues(values) };
 }
 
 /** The options that `--remote` and `forward` share. */

@@ -16,7 +16,7 @@ import { LiveTls } from "./live_tls.ts";
 import { LogSink } from "./log_sink.ts";
 import { print } from "../print.ts";
 import { parseServe, type ServeInvocation } from "./serve_options.ts";
-import { serverSettings } from "./serving_options.ts";
+import { serverSettings } from "./serving_values.ts";
 
 /** Runs the server until it is told to stop. Resolves with the exit code. */
 export async function serve(args: readonly string[]): Promise<number> {

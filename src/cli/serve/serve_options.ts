@@ -11,9 +11,9 @@ import { refuseSurplus } from "../cli_error.ts";
 import { type Door, doorOptions } from "./door_options.ts";
 import { type Environment, parseFlags } from "../flags.ts";
 import { SERVE_FLAGS } from "./serve_flags.ts";
-import { type ServingOptions, servingOptions } from "./serving_options.ts";
+import { type ServingValues, servingValues } from "./serving_values.ts";
 
-export interface ServeOptions extends Door, ServingOptions {}
+export interface ServeOptions extends Door, ServingValues {}
 
 /** What the words after `serve` ask for. */
 export type ServeInvocation =
@@ -43,7 +43,7 @@ export async function parseServe(argv: readonly string[], surroundings: ServeSur
     type: "serve",
     options: {
       ...door,
-      ...servingOptions(values),
+      ...servingValues(values),
     },
     reloadAuth,
   };

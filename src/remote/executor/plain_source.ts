@@ -104,14 +104,14 @@ export class PlainSource extends RemoteSource {
     });
     const cancel = this.countSuccess(backoff);
     let isUsed = false;
-    const watched = new WatchedLink(link, () => {
+    const announced = new FirstMessageLink(link, () => {
       isUsed = true;
       backoff.reset();
       this.#usedSlots++;
       this.#fillUp();
     });
     try {
-      await this.serve(watched, { remote: originOf(registration.url), requestId: null });
+      await this.serve(announced, { remote: originOf(registration.url), requestId: null });
       // One that has had a client ends with it, which is nothing to tell of.
       if (!isUsed && !signal.aborted) this.states.lost("it ended the connection");
       return isUsed;
@@ -124,7 +124,7 @@ export class PlainSource extends RemoteSource {
 }
 
 /** A link that says when its first message comes: then it has a client. */
-class WatchedLink implements Link {
+class FirstMessageLink implements Link {
   readonly #link: Link;
   readonly #onFirstMessage: () => void;
 

@@ -22,7 +22,7 @@ import type { AcceptedStream, StreamSource } from "../listen/stream_source.ts";
 import { type AcceptedUpgrade, answerMalformed } from "./upgrade.ts";
 import { WaitingRoom } from "./waiting_room.ts";
 import type { ByteStream } from "../byte_stream.ts";
-import { WatchedStream } from "./watched_stream.ts";
+import { EndAwareStream } from "./end_aware_stream.ts";
 
 export interface DoorOptions {
   address: ListenerAddress;
@@ -200,8 +200,8 @@ export class Door<Inspection, Upgrade extends AcceptedUpgrade> {
       const request = await readRequest(socket, this.#options.maxBodyBytes ?? 0);
       if (request === null) return null;
 
-      let watched: WatchedStream | null = null;
-      const whenGone = () => (watched ??= new WatchedStream(socket)).whenGone();
+      let watched: EndAwareStream | null = null;
+      const whenGone = () => (watched ??= new EndAwareStream(socket)).whenGone();
       patience.pause();
       let answer = request.head.type === "malformed"
         ? answerMalformed(request.head)

@@ -17,7 +17,8 @@ export const SERVING_FLAGS = Object.fromEntries(
   Object.entries(SERVE_FLAGS).filter(([name]) => !Object.hasOwn(DOOR_FLAGS, name)),
 ) as ServingFlags;
 
-export interface ServingOptions {
+/** The values of these flags, under the names that the program uses. */
+export interface ServingValues {
   /** Null: results as if in arrival order, with waits and control requests overtaking. */
   readonly concurrentRequests: number | null;
   readonly pingIntervalMs: number;
@@ -44,7 +45,7 @@ export interface ServingOptions {
   readonly log: { readonly format: LogFormat; readonly level: LogLevel };
 }
 
-export function servingOptions(values: FlagValues<ServingFlags>): ServingOptions {
+export function servingValues(values: FlagValues<ServingFlags>): ServingValues {
   return {
     concurrentRequests: values["concurrent-requests"],
     pingIntervalMs: values["ping-interval-ms"],
@@ -71,7 +72,7 @@ export function servingOptions(values: FlagValues<ServingFlags>): ServingOptions
 }
 
 /** The same as the server takes them, with the programs of this one. */
-export function serverSettings(options: ServingOptions): Omit<ServerOptions, "listen"> {
+export function serverSettings(options: ServingValues): Omit<ServerOptions, "listen"> {
   return {
     concurrentRequests: options.concurrentRequests,
     pingIntervalMs: options.pingIntervalMs,

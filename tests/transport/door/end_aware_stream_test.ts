@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { AcceptedStream } from "../../../src/transport/listen/stream_source.ts";
-import { WatchedStream } from "../../../src/transport/door/watched_stream.ts";
+import { EndAwareStream } from "../../../src/transport/door/end_aware_stream.ts";
 
 /** A stream whose reads end when the test says so. */
 function scriptedStream() {
@@ -22,22 +22,22 @@ function scriptedStream() {
   return { stream, reads };
 }
 
-Deno.test("WatchedStream tells that the peer has gone, and a failed connection counts as gone", async () => {
+Deno.test("EndAwareStream tells that the peer has gone, and a failed connection counts as gone", async () => {
   const closed = scriptedStream();
-  const gone = new WatchedStream(closed.stream).whenGone();
+  const gone = new EndAwareStream(closed.stream).whenGone();
   closed.reads[0]!.resolve(null);
   await gone;
 
   const failed = scriptedStream();
-  const watched = new WatchedStream(failed.stream);
+  const watched = new EndAwareStream(failed.stream);
   failed.reads[0]!.reject(new Error("reset"));
   await watched.whenGone();
   await assert.rejects(watched.read(new Uint8Array(8)), /reset/);
 });
 
-Deno.test("WatchedStream hands out what it has read ahead, in the reader's portions, and then reads on", async () => {
+Deno.test("EndAwareStream hands out what it has read ahead, in the reader's portions, and then reads on", async () => {
   const { stream, reads } = scriptedStream();
-  const watched = new WatchedStream(stream);
+  const watched = new EndAwareStream(stream);
   reads[0]!.resolve(Uint8Array.of(1, 2, 3));
   const into = new Uint8Array(2);
   assert.equal(await watched.read(into), 2);
@@ -51,8 +51,8 @@ Deno.test("WatchedStream hands out what it has read ahead, in the reader's porti
   assert.equal(into[0], 9);
 });
 
-Deno.test("WatchedStream passes on that an arrival is to be confirmed", () => {
+Deno.test("EndAwareStream passes on that an arrival is to be confirmed", () => {
   let confirmed = 0;
-  new WatchedStream({ ...scriptedStream().stream, confirmArrival: () => void confirmed++ }).confirmArrival();
+  new EndAwareStream({ ...scriptedStream().stream, confirmArrival: () => void confirmed++ }).confirmArrival();
   assert.equal(confirmed, 1);
 });

@@ -11,7 +11,7 @@ import type { AcceptedStream } from "../listen/stream_source.ts";
 /** A client that waits for the answer to its upgrade sends nothing. */
 const AHEAD_BYTES = 1024;
 
-export class WatchedStream implements AcceptedStream {
+export class EndAwareStream implements AcceptedStream {
   readonly #stream: AcceptedStream;
   readonly #buffer = new Uint8Array(AHEAD_BYTES);
   /** The read ahead; null once its result was handed out. */
