@@ -68,6 +68,8 @@ export class Scheduler {
   #inFlight = 0;
   #inFlightBytes = 0;
   #waiting = 0;
+  /** Jobs of the waiting lane that wait for what may never come. */
+  #parked = 0;
   #running = 0;
   /** Entries with all claims granted, in that order. */
   readonly #ready = new Fifo<Entry>();
@@ -101,10 +103,25 @@ export class Scheduler {
     return new Promise((resolve) => this.#roomWaiters.push(resolve));
   }
 
-  /** Resolves when every job that can finish without the peer's help has finished: all but long polls. */
+  /** Resolves when every job that ends by itself has finished: all but those that are parked. */
   whenIdle(): Promise<void> {
-    if (this.#inFlight === 0 || this.#isClosed) return Promise.resolve();
+    if (this.#isIdle || this.#isClosed) return Promise.resolve();
     return new Promise((resolve) => this.#idleWaiters.push(resolve));
+  }
+
+  /** For a job of the waiting lane that waits for what may never come: nobody waits for it meanwhile. */
+  async parked<Value>(waiting: Promise<Value>): Promise<Value> {
+    this.#parked++;
+    if (this.#isIdle) wake(this.#idleWaiters);
+    try {
+      return await waiting;
+    } finally {
+      this.#parked--;
+    }
+  }
+
+  get #isIdle(): boolean {
+    return this.#inFlight === 0 && this.#waiting === this.#parked;
   }
 
   /**
@@ -217,7 +234,7 @@ export class Scheduler {
     if (this.#isClosed) return;
     for (const claim of job.claims) this.#leave(claim);
     if (!this.isFull) wake(this.#roomWaiters);
-    if (this.#inFlight === 0) wake(this.#idleWaiters);
+    if (this.#isIdle) wake(this.#idleWaiters);
   }
 
   #leave(claim: Claim): void {

@@ -24,6 +24,7 @@ export interface CallSurroundings<Resources> {
   /** Which files the connection's handles are, as far as the log follows requests: only `fs/open` names them. */
   readonly handlePaths: Map<string, string>;
   owned<Thing extends Owned>(key: symbol, create: () => Thing): Thing;
+  parked<Value>(waiting: Promise<Value>): Promise<Value>;
   /** Resolves when nothing of the session is left. */
   endSession(): Promise<void>;
   /** Ends the connection when its answers have left. */
@@ -114,6 +115,10 @@ export class Call<Resources> implements CallContext<Resources> {
     const taken = answers.take(answerBytes, signal);
     if (taken !== undefined) return taken.then(() => this.promised(answerBytes));
     this.promised(answerBytes);
+  }
+
+  parked<Value>(waiting: Promise<Value>): Promise<Value> {
+    return this.#inSession.parked(waiting);
   }
 
   async endSession(): Promise<void> {

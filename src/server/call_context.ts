@@ -61,6 +61,8 @@ export interface CallContext<Resources> {
    * To be called before waiting for anything that another request holds: the bytes taken for the answer are given back.
    */
   withdraw(): void;
+  /** For what may never come, in requests of the waiting lane: the end of the connection does not wait for it. */
+  parked<Value>(waiting: Promise<Value>): Promise<Value>;
   /**
    * Ends the session with everything it owns, and resolves when nothing is left of it. The connection ends after the
    * answer to this request: without a session it has no use.

@@ -356,6 +356,7 @@ export class Connection<Resources extends SessionResources> implements SessionHo
       answers: this.#answers,
       handlePaths: new Map(),
       owned: (key, create) => this.#ownedThing(key, create),
+      parked: (waiting) => this.#scheduler.parked(waiting),
       endSession: () => sessions.end(session),
       endConnection: () => this.#endAfterAnswers(),
     };

@@ -5,10 +5,10 @@ import { StdioServer } from "../support/stdio_server.ts";
 import { serverCommand } from "../support/test_server.ts";
 
 /** Runs the server on stdio with this input and returns its lines. */
-async function converse(input: string): Promise<{ code: number; lines: string[] }> {
+async function converse(input: string, flags: string[] = []): Promise<{ code: number; lines: string[] }> {
   const { program, args } = serverCommand();
   const child = new Deno.Command(program, {
-    args: [...args, "--listen", "stdio"],
+    args: [...args, "--listen", "stdio", ...flags],
     stdin: "piped",
     stdout: "piped",
     stderr: "null",
@@ -33,6 +33,24 @@ Deno.test("stdio answers everything asked before the end of input, and nothing e
   const messages = lines.map((line) => JSON.parse(line));
   assert.deepEqual(messages.map(({ id }) => id), [1, -1, 2]);
   assert.deepEqual(messages[2].result, { status: "ready" });
+});
+
+Deno.test("stdio answers what takes a while and was asked before the end of input", async () => {
+  const { lines } = await converse(
+    [
+      { id: 1, method: "initialize", params: { clientName: "x" } },
+      { method: "initialized" },
+      { id: 2, method: "process/list", params: { details: true } },
+      { id: 3, method: "environment/sandbox" },
+    ].map((message) => JSON.stringify(message) + "\n").join(""),
+    // Without a probe, which may take longer than the end.
+    ["--sandbox", "refuse"],
+  );
+  const answers = lines.map((line) => JSON.parse(line));
+  assert.deepEqual(answers.map(({ id, error }) => [id, error]).sort(), [[1, undefined], [2, undefined], [
+    3,
+    undefined,
+  ]]);
 });
 
 Deno.test("stdio ends with status 0 on empty input", async () => {

@@ -130,6 +130,57 @@ Deno.test("what is asked in the same packet as a close frame is answered before 
   await Deno.remove(file);
 });
 
+Deno.test("requests that take a while are answered before a close frame is echoed, endless polls are not", async () => {
+  await using server = await TestServer.start();
+  const http = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, () => new Response("body"));
+  // The probe of the sandbox takes longer than the end of a connection may.
+  await using first = await server.connect();
+  await first.call("environment/sandbox", null);
+  using socket = await RawWebSocket.connect(server.url);
+  await socket.handshake();
+  const start = { cwd: "/", env: { PATH: "/usr/bin:/bin" }, tty: false, pipeStdin: true, arg0: null };
+  const setUp = [
+    { id: 1, method: "process/start", params: { ...start, processId: "over", argv: ["true"] } },
+    { id: 2, method: "process/start", params: { ...start, processId: "runs", argv: ["cat"] } },
+    { id: 3, method: "process/start", params: { ...start, processId: "ends", argv: ["cat"] } },
+    { id: 4, method: "process/wait", params: { processId: "over", until: "closed" } },
+  ];
+  for (const request of setUp) await socket.sendText(JSON.stringify(request));
+  await socket.readUntil(({ id }) => id === 4);
+
+  const ended = [
+    { method: "process/wait", params: { processId: "over" } },
+    { method: "process/wait", params: { processId: "runs", timeoutMs: 0 } },
+    { method: "process/read", params: { processId: "over", waitMs: 60_000 } },
+    { method: "process/list", params: { details: true } },
+    {
+      method: "process/terminate",
+      params: { processId: "ends", tree: true, mode: { type: "graceful", timeoutMs: 60_000 } },
+    },
+    { method: "environment/sandbox" },
+    { method: "http/request", params: { requestId: "r", method: "GET", url: `http://127.0.0.1:${http.addr.port}/` } },
+  ].map((request, index) => ({ id: 10 + index, ...request }));
+  const endless = [
+    { id: 20, method: "process/wait", params: { processId: "runs" } },
+    { id: 21, method: "process/read", params: { processId: "runs", waitMs: 60_000 } },
+  ];
+  const frames = [...endless, ...ended].map((request) =>
+    clientFrame(OPCODE.text, new TextEncoder().encode(JSON.stringify(request)))
+  );
+  const goodbye = clientFrame(OPCODE.close, Uint8Array.of(0x03, 0xe8));
+  await socket.write(Uint8Array.from([...frames, goodbye].flatMap((frame) => [...frame])));
+  const answered: number[] = [];
+  let frame = await socket.readFrame();
+  for (; frame?.opcode === OPCODE.text; frame = await socket.readFrame()) {
+    const { id, error } = JSON.parse(new TextDecoder().decode(frame.payload));
+    assert.equal(error, undefined, `${id}: ${JSON.stringify(error)}`);
+    if (id >= 10) answered.push(id);
+  }
+  assert.equal(frame?.opcode, OPCODE.close);
+  assert.deepEqual(answered.sort(), ended.map(({ id }) => id));
+  await http.shutdown();
+});
+
 Deno.test("what is asked in the same packet as a frame that breaks the rules is answered before the reason", async () => {
   await using server = await TestServer.start();
   const fragment = clientFrame(OPCODE.text, new Uint8Array(1), { isFinal: false });

@@ -246,3 +246,40 @@ Deno.test("Scheduler gives others a turn when many jobs become ready at once, an
   assert.deepEqual(ran, Array.from({ length: 40 }, (_, number) => number));
   assert.ok(turns >= 4, `${turns} turns in 20 ms`);
 });
+
+Deno.test("Scheduler.whenIdle() waits for all that ends by itself, and not for what is parked", async () => {
+  const scheduler = new Scheduler(UNBOUNDED);
+  const [ordinary, request, poll] = [new ManualJob({}), new ManualJob({}, "waiting"), new ManualJob({}, "waiting")];
+  submitAll(scheduler, [ordinary, request, poll]);
+  const news = Promise.withResolvers<string>();
+  let isIdle = false;
+  const idle = scheduler.whenIdle().then(() => isIdle = true);
+  await ordinary.finish();
+  const parked = scheduler.parked(news.promise);
+  await settled();
+  assert.equal(isIdle, false, "a request of the waiting lane ends by itself");
+  await request.finish();
+  await idle;
+  await scheduler.whenIdle();
+
+  // What it waited for has come: now it ends by itself, too.
+  news.resolve("news");
+  assert.equal(await parked, "news");
+  isIdle = false;
+  const again = scheduler.whenIdle().then(() => isIdle = true);
+  await settled();
+  assert.equal(isIdle, false);
+  await poll.finish();
+  await again;
+
+  // The last one may be parked, or fail there.
+  submitAll(scheduler, [new ManualJob({}, "waiting")]);
+  const woken = scheduler.whenIdle();
+  await assert.rejects(scheduler.parked(Promise.reject(new Error("gone"))), /gone/);
+  await woken;
+});
+
+/** Lets every promise that can settle do so. */
+function settled(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 0));
+}

@@ -373,7 +373,7 @@ Deno.test("Connection ends after a violation, but not before what was asked ahea
 
 Deno.test("Connection waits neither for long polls nor for ever when it ends after a violation", async () => {
   const never = () => new Promise<object>(() => {});
-  const polling = await new Bench({ poll: { lane: "waiting", run: never } }).ready();
+  const polling = await new Bench({ poll: { lane: "waiting", run: (_, context) => context.parked(never()) } }).ready();
   await polling.send({ id: 1, method: "poll" }, { method: "nope" });
   assert.deepEqual(await polling.ended, { type: "closedByUs" });
 
@@ -467,7 +467,10 @@ Deno.test("Connection answers what was asked before its peer said goodbye, but d
   for (const isStuck of [false, true]) {
     let sayGoodbye: () => void | Promise<void> = () => {};
     const bench = new Bench(
-      { slow: { run: () => isStuck ? never : gate.promise }, poll: { lane: "waiting", run: () => never } },
+      {
+        slow: { run: () => isStuck ? never : gate.promise },
+        poll: { lane: "waiting", run: (_, context) => context.parked(never) },
+      },
       (link) => ({
         receive: (receiver, onEnd, onPeerClosing) => {
           sayGoodbye = onPeerClosing!;

@@ -293,9 +293,13 @@ export class ManagedProcess implements ProcessObserver {
     if (this.#outputMode === "acknowledged") this.acknowledge(Math.min(afterSeq, this.#journal.nextSeq - 1));
   }
 
+  /** Whether a wait for this ends at once. */
+  isOver(until: WaitOptions["until"]): boolean {
+    return until === "closed" ? this.#isClosed : this.#exit !== null;
+  }
+
   async wait(options: WaitOptions): Promise<WaitOutcome> {
-    const isOver = options.until === "closed" ? () => this.#isClosed : () => this.#exit !== null;
-    const isMet = await this.#waiters.until(isOver, options);
+    const isMet = await this.#waiters.until(() => this.isOver(options.until), options);
     return { ...this.status(), timedOut: !isMet };
   }
 

@@ -3,7 +3,7 @@
 import { invalidRequest } from "../../errors.ts";
 import { whyNoLibc } from "../../os/libc_access.ts";
 import type { ManagedProcess } from "../../process/session/managed_process.ts";
-import type { ProcessStatus, ReadOutcome } from "../../process/session/process_views.ts";
+import type { ProcessStatus, ReadOutcome, WaitOutcome } from "../../process/session/process_views.ts";
 import { outputAnswerBytes } from "../../protocol/answer_sizes.ts";
 import { SHORT_LIST_BYTES } from "../../protocol/limits.ts";
 import { METHODS } from "../../protocol/methods.ts";
@@ -67,7 +67,7 @@ export function bindProcessMethods(
       return room === undefined ? answer(outcome) : room.then(() => read(0)).then(answer);
     };
     const outcome = read(waitMs ?? 0);
-    return outcome instanceof Promise ? outcome.then(answerWhenRoom) : answerWhenRoom(outcome);
+    return outcome instanceof Promise ? context.parked(outcome).then(answerWhenRoom) : answerWhenRoom(outcome);
   });
 
   table.bind(METHODS.processAck, (params, { resources }) => {
@@ -116,9 +116,12 @@ export function bindProcessMethods(
     const { resources, outlet, signal } = context;
     const { until, timeoutMs = null } = params;
     const failed = failedStart(params, context);
-    const outcome = failed === null
-      ? await resources.getProcess(params).wait({ until, timeoutMs, signal })
-      : { ...failed, timedOut: false };
+    const wait = (): Promise<WaitOutcome> => {
+      const target = resources.getProcess(params);
+      const waiting = target.wait({ until, timeoutMs, signal });
+      return target.isOver(until) || timeoutMs === 0 ? waiting : context.parked(waiting);
+    };
+    const outcome = failed === null ? await wait() : { ...failed, timedOut: false };
     return { ...exitFields(outlet, outcome), timedOut: outcome.timedOut, nextSeq: outcome.nextSeq };
   });
 
