@@ -116,11 +116,19 @@ export class WatchedScene implements AsyncDisposable {
   }
 }
 
-/** A test that watches real shells: where none can be watched, skipped under a name that says so. */
-export function watchTest(name: string, fn: (scene: WatchedScene) => Promise<void>): void {
+/**
+ * A test that watches real shells: where none can be watched, or something else is in its way, skipped under a name that
+ * says so.
+ */
+export function watchTest(
+  name: string,
+  fn: (scene: WatchedScene) => Promise<void>,
+  obstacle: string | null = null,
+): void {
+  const reason = NO_WATCH ?? obstacle;
   Deno.test({
-    name: NO_WATCH === null ? name : `${name} (SKIPPED: ${NO_WATCH})`,
-    ignore: NO_WATCH !== null,
+    name: reason === null ? name : `${name} (SKIPPED: ${reason})`,
+    ignore: reason !== null,
     async fn() {
       await using scene = await WatchedScene.open();
       await fn(scene);

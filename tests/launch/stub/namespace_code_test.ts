@@ -1,40 +1,13 @@
 /** The sandbox that the launch stub makes by itself: its processes, their ends, and what is told when it fails. */
 
 import assert from "node:assert/strict";
-import type { LaunchPlan } from "../../../src/launch/launch_plan.ts";
-import { launchStub } from "../../../src/launch/stub/launch_stub.ts";
-import type { NamespaceOptions } from "../../../src/launch/stub/namespace_steps.ts";
-import { seccompProgram } from "../../../src/launch/stub/seccomp.ts";
-import { NO_WATCH } from "../../support/watched_scene.ts";
+import { readSysctl } from "../../../src/os/children/procfs.ts";
+import { NO_OWN_SANDBOX, ownSandboxPlan as plan } from "../own_sandbox.ts";
 import { runPlan } from "../run_plan.ts";
 
-const HAS_LAST_PID = Array.from(Deno.readDirSync("/proc/sys/kernel")).some(({ name }) => name === "ns_last_pid");
-
-/** It is made where programs can be watched. */
 function test(name: string, fn: () => Promise<void>): void {
-  const ignore = NO_WATCH !== null;
-  Deno.test({ name: ignore ? `${name} (SKIPPED: ${NO_WATCH})` : name, ignore, fn });
-}
-
-function plan(script: string, options: Partial<NamespaceOptions> = {}): LaunchPlan {
-  const architecture = "x86_64";
-  const namespaces = {
-    uid: Deno.uid()!,
-    gid: Deno.gid()!,
-    ownsNetwork: true,
-    firstFreeDescriptor: 5,
-    seccomp: seccompProgram({ architecture, network: "restricted" }),
-    ...options,
-  };
-  const bytes = launchStub({ architecture, reportDescriptor: 3, closeOnExec: [4], namespaces });
-  return {
-    program: "/proc/self/fd/4",
-    argv: ["launch", "/bin/sh", "sh", "-c", script],
-    env: { PATH: "/usr/bin:/bin" },
-    cwd: "/",
-    descriptors: [{ fd: 3, type: "report" }, { fd: 4, type: "bytes", bytes }],
-    blockedSignals: [],
-  };
+  const ignore = NO_OWN_SANDBOX !== null;
+  Deno.test({ name: ignore ? `${name} (SKIPPED: ${NO_OWN_SANDBOX})` : name, ignore, fn });
 }
 
 test("a stub's own sandbox ends as its command does, by itself or by a signal", async () => {
@@ -55,12 +28,12 @@ test("a stub's own sandbox has a first process that reaps orphans and holds noth
   const [, number] = /^(\d+) 1\nlaunch\n$/.exec(run.stdout) ?? [];
   assert.deepEqual([run.stderr, run.code], ["", 0], run.stdout);
   // Where few of the host's processes are, if the kernel lets the number be chosen.
-  assert.ok(Number(number) > (HAS_LAST_PID ? 24_000 : 1), run.stdout);
+  assert.ok(Number(number) > (readSysctl("kernel.ns_last_pid") === null ? 1 : 24_000), run.stdout);
 });
 
 test("what a command leaves running in a stub's own sandbox ends with it", async () => {
-  const mark = `31${Math.floor(Math.random() * 1e6)}`;
-  const run = await runPlan(plan(`setsid sleep ${mark} > /dev/null 2>&1 & exit 3`));
+  const mark = crypto.randomUUID();
+  const run = await runPlan(plan(`setsid sh -c 'sleep 1000; :' ${mark} > /dev/null 2>&1 & exit 3`));
   assert.equal(run.code, 3);
   const left = Array.from(Deno.readDirSync("/proc"), ({ name }) => name).filter((name) => /^\d+$/.test(name))
     .filter((pid) => commandLine(pid).includes(mark));
@@ -68,10 +41,18 @@ test("what a command leaves running in a stub's own sandbox ends with it", async
 });
 
 test("the command in a stub's own sandbox is its user, with no rights of root and a network of its own", async () => {
-  const run = await runPlan(plan("id -u; id -g; grep -e Cap -e NoNew /proc/self/status; cat /proc/net/dev | wc -l"));
+  const run = await runPlan(plan("id -u; id -g; grep -e Cap -e NoNew /proc/self/status"));
   const sets = ["Inh", "Prm", "Eff", "Bnd", "Amb"].map((set) => `Cap${set}:\t0000000000000000\n`).join("");
-  // Two lines of headings, and the loopback.
-  assert.equal(run.stdout, `${Deno.uid()}\n${Deno.gid()}\n${sets}NoNewPrivs:\t1\n3\n`);
+  assert.equal(run.stdout, `${Deno.uid()}\n${Deno.gid()}\n${sets}NoNewPrivs:\t1\n`);
+  // Modules for tunnels give every network a device, which leads nowhere and has no address.
+  const alone = await runPlan(plan("cat /proc/net/dev; echo; cat /proc/net/fib_trie /proc/net/if_inet6"));
+  const [list = "", addresses = ""] = alone.stdout.split("\n\n");
+  assert.ok(devices(list).split(",").includes("lo"), list);
+  const own = [...addresses.matchAll(/\|-- (\S+)\n\s*\/32 host LOCAL|^([0-9a-f]{32}) /gm)].map(([, v4, v6]) =>
+    v4 ?? v6!
+  );
+  assert.ok(own.includes("127.0.0.1"), addresses);
+  assert.ok(own.every((address) => address.startsWith("127.") || /^0{31}1$/.test(address)), addresses);
   const shared = await runPlan(plan("cat /proc/net/dev", { ownsNetwork: false }));
   assert.equal(devices(shared.stdout), devices(Deno.readTextFileSync("/proc/net/dev")));
 });
