@@ -30,7 +30,7 @@ export function attachmentsOf(context: CallContext<SessionState>): Attachments {
 
 class Attachments implements Owned {
   readonly #outlet: Outlet;
-  /** By uid. Those that had their turn go to the end. */
+  /** By uid, in the order in which they are served: one that had its turn moves to the end. */
   readonly #attached = new Map<string, Attachment>();
   #isClosed = false;
 

@@ -1,5 +1,5 @@
 /**
- * An end that is sure to come: what is waited for on the way, and how long it may take.
+ * Bounds how long the end of a server may take, and knows what it still waits for when the time is over.
  *
  * A wait that never ends, because of a fault of ours or a disk that does not answer, must not keep a program that was
  * told to end.

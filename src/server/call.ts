@@ -180,7 +180,7 @@ export class Call<Resources> implements CallContext<Resources> {
     // One of this name may have been closed while it was being opened. This one is the youngest now.
     handlePaths.delete(handle);
     handlePaths.set(handle, path);
-    // Those that were closed while they were being opened stay here until they are the oldest.
+    // A handle that was closed before its open was answered is still here: the bound is what ends it.
     if (handlePaths.size > MAX_HANDLES) handlePaths.delete(handlePaths.keys().next().value!);
   }
 

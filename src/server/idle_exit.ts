@@ -17,7 +17,7 @@ export interface IdleExitOptions {
 }
 
 const LOOKS_PER_WAIT = 8;
-/** However long the wait is: a look costs nothing. */
+/** There is a look every minute at least, however long the wait is: a look costs next to nothing. */
 const MAX_LOOK_MS = 60_000;
 
 export class IdleExit {
@@ -34,7 +34,7 @@ export class IdleExit {
     this.#look();
   }
 
-  /** Somebody was there until now. */
+  /** The server was in use until now. */
   noteUse(): void {
     this.#busyAtMs = this.#options.clock.now();
   }

@@ -1,5 +1,5 @@
 /**
- * The usual first requests, asked by nobody: part of the warm-up.
+ * A part of the warm-up: it makes the requests that clients usually send first, without a client.
  *
  * The runtime compiles a function when it is first called, which takes longer than most requests do. So a connection
  * without a peer asks what clients ask first, and the answers are dropped. It only looks, has a session of its own that

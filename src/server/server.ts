@@ -143,7 +143,7 @@ class Server implements RunningServer {
   readonly finished: Promise<void>;
   readonly #finished = Promise.withResolvers<void>();
   readonly #options: ServingOptions;
-  /** One client, which is there for as long as the server is. */
+  /** On standard input and output there is one client, and the server lives as long as its connection. */
   readonly #isStdio: boolean;
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -180,7 +180,7 @@ class Server implements RunningServer {
       giveBack: giveFreeMemoryBack,
     });
     const facts = options.host ?? hostFacts();
-    // From here on nobody has them: whatever is started, and whatever a request can name, is made from what is left.
+    // The server's own credentials are left out here: children, and requests that name variables, get only the rest.
     const host = { ...facts, env: withoutOwnCredentials(facts.env) };
     const setting = options.sandbox ?? "auto";
     const { allowTunnel = false } = options;
@@ -263,7 +263,7 @@ class Server implements RunningServer {
     });
   }
 
-  /** With its own tables: nothing of it may show up in the server's. */
+  /** The rehearsal has tables of its own, so that its session and requests do not show up in the server's. */
   async #rehearse(settings: ProcessSettings): Promise<void> {
     const { rehearse } = await import("./rehearsal.ts");
     const [clock, log] = [this.#clock, silentLogger()];

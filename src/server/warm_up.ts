@@ -2,10 +2,10 @@
  * When a server loads what its start-up has left out: while it is idle, or else between the greeting of its first client
  * and that client's first request.
  *
- * In two steps: first what a process needs, because nearly every client starts one first, and a moment later the rest. So
- * a request that waits for the first step does not wait for the second. Before both, while the first client reads the
- * address, comes what takes long without being work. Code that needs something sooner loads it itself: nobody waits for
- * the warm-up.
+ * It has two steps: first what a process needs, because nearly every client starts one first, and a moment later the
+ * rest. So a request that waits for the first step does not wait for the second. Before both, while the first client
+ * reads the address, it starts what the kernel takes long for and costs us nothing. Nobody waits for the warm-up: code
+ * that needs something sooner loads it itself.
  */
 
 import type { Clock } from "../clock.ts";
@@ -14,7 +14,7 @@ import { errorFields, type Logger } from "../log.ts";
 export interface WarmUpOptions {
   readonly clock: Clock;
   readonly log: Logger;
-  /** What others do for us, and takes them time. In a millisecond of our own at most: the first client may be there. */
+  /** Starts what the kernel takes a while for. May itself take a millisecond: the first client may be there already. */
   early(): void;
   /** What a first process needs. */
   first(): Promise<unknown>;
@@ -25,7 +25,7 @@ export interface WarmUpOptions {
 /** Long enough for a client that waits for the server to come first. */
 export const IDLE_DELAY_MS = 100;
 
-/** A start that waited for the first step is answered in this time, which takes 5 ms where nothing else runs. */
+/** Enough time to answer a process start that waited for the first step: on an idle machine that takes 5 ms. */
 export const REST_DELAY_MS = 20;
 
 export class WarmUp {

@@ -32,7 +32,7 @@ async function pagesOf(client: Client, params: ProcessListParams): Promise<Proce
 
 const idsOf = (pages: ProcessListEntry[][]) => pages.map((page) => page.map(({ processId }) => processId));
 
-Deno.test("a long list comes in several answers: what is the session's own first, then what is others'", async () => {
+Deno.test("a long list comes in several answers: first the processes of the session, then those of others", async () => {
   await using server = await TestServer.start();
   await using other = await server.connect();
   await using client = await server.connect();

@@ -95,7 +95,7 @@ Deno.test("attach draws the present screen, passes keys, and leaves the process 
   await shell.until(({ lines }) => lines.some((line) => line.endsWith("code=0")));
 });
 
-Deno.test("attach says what there is no process of, and ends with the code of the one that ended", async () => {
+Deno.test("attach says when there is no such process, and exits with the code of one that has ended", async () => {
   await using home = await CommandHome.make();
   const nobody = await home.run(["attach", "nobody"]);
   assert.equal(nobody.code, 125);

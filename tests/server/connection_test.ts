@@ -233,7 +233,7 @@ Deno.test("Connection answers past a long poll, and abandons the poll when the p
   await bench.ended;
 });
 
-Deno.test("Connection takes what its end interrupts for no fault, and a fault for one even then", async () => {
+Deno.test("Connection logs no error for requests that its end interrupts, but one for a fault of ours meanwhile", async () => {
   const begun = Promise.withResolvers<void>();
   const untilEnd = (signal: AbortSignal) =>
     new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));

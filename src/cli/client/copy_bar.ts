@@ -4,7 +4,7 @@ import type { CopyProgress, CopyResult } from "../../client/fs/copy/copy_options
 import { printable } from "../../printable.ts";
 import { byteText } from "./human_text.ts";
 
-/** Often enough for eyes. */
+/** How often the line is drawn: often enough to look smooth. */
 const INTERVAL_MS = 100;
 const BAR_CHARS = 20;
 const DEFAULT_COLUMNS = 80;

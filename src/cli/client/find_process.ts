@@ -4,7 +4,7 @@ import type { Devbox } from "../../client/devbox.ts";
 import type { ProcessInfo } from "../../client/process/process_types.ts";
 import { quoted, refusal } from "../cli_error.ts";
 
-/** Fewer characters could fit another process tomorrow. */
+/** A shorter prefix that fits one process now may soon fit another one, too. */
 const MIN_PREFIX_CHARS = 3;
 
 /** All that can be reached on a server, the oldest first. */

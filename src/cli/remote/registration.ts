@@ -87,7 +87,7 @@ export async function runToEnd(
   try {
     const { source, pipe, finished, shutDown } = await start();
     let signals = 0;
-    // The first signal asks politely; the second one means it.
+    // The first signal leaves processes their grace; the second one ends them at once.
     const stop = () => shutDown(signals++ === 0 ? {} : { graceMs: 0 });
     for (const signal of ["SIGINT", "SIGTERM"] as const) Deno.addSignalListener(signal, stop);
     // A token file is read before each use anyway.

@@ -1,9 +1,8 @@
 /**
  * Changes of one watch on their way to the client: collected for a moment, merged by path, bounded.
  *
- * A notification says what became of a path, not every step. When too many paths wait, or events were lost before, an
- * overflow replaces all changes that wait: the client has to look for itself. What is not watched any more is still
- * told.
+ * A notification says what became of a path, not every step. When too many paths wait, or events were lost before, one
+ * `overflow` replaces all changes that wait, and the client has to look for itself. `unwatched` is still sent beside it.
  */
 
 import type { Clock } from "../../clock.ts";

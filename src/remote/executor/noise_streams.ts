@@ -30,7 +30,7 @@ export interface NoiseStreamsOptions {
   readonly socket: RelaySocket;
   readonly identity: KeyPair;
   readonly context: Omit<HandshakeContext, "streamId">;
-  /** Whether a harness may come in. Its failure is a no. */
+  /** Whether a harness may come in. If it rejects, the harness is refused. */
   readonly mayEnter: (knock: Knock) => Promise<boolean>;
   /** Serves one link; the promise is the link's life. */
   readonly onLink: (link: NoiseLink, peer: Omit<Peer, "id">) => void;

@@ -112,7 +112,7 @@ export class PlainSource extends RemoteSource {
     });
     try {
       await this.serve(announced, { remote: originOf(registration.url), requestId: null });
-      // One that has had a client ends with it, which is nothing to tell of.
+      // A websocket that has had a client ends with that client, and nothing is lost.
       if (!isUsed && !signal.aborted) this.states.lost("it ended the connection");
       return isUsed;
     } finally {

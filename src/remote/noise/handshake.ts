@@ -109,7 +109,7 @@ export interface ResponderOptions {
 export class Responder {
   readonly #state: SymmetricState;
   readonly #initiatorEphemeral: PublicKey;
-  /** Who knocks. Proven by the message, not yet allowed in. */
+  /** The key of the peer. The message proves that the peer has it; whether it is let in is decided elsewhere. */
   readonly initiator: PublicKey;
   readonly authorization: string;
 
@@ -209,7 +209,7 @@ function encapsulate(key: Bytes, random: RandomBytes): { cipherText: Bytes; shar
   }
 }
 
-/** A wrong ciphertext gives a secret that nobody has: the next tag shows it. */
+/** A wrong ciphertext is no error here. It gives a secret that nobody else has, so the next tag does not match. */
 function decapsulate(cipherText: Bytes, { mlkem768Secret }: KeyPair): Uint8Array {
   return ml_kem768.decapsulate(cipherText, mlkem768Secret);
 }

@@ -113,7 +113,7 @@ export class NoiseLink implements Link {
 
   /** A data frame of this stream has come. Its payload is lent. A promise: nothing more is to be read before it resolves. */
   take({ seq, segmentIndex, segmentCount, payload }: RelayData): void | Promise<void> {
-    // Segments are in nobody's use; the reference ignores them, too.
+    // Nobody sends messages in segments; the reference ignores them, too.
     if (this.#ended !== null || segmentIndex !== 0 || segmentCount !== 1) return;
     try {
       const opening = this.#reader.take(seq, payload)?.catch((error) => this.#break(error));
@@ -178,7 +178,7 @@ export class NoiseLink implements Link {
       if (this.#ended !== null) throw new Error("connection is closed");
       return this.#writer.write(messages);
     });
-    // The next one waits for this one, whatever becomes of it; its own promise tells its sender.
+    // The next send waits for this one even if it fails. Only the sender of this one hears of its failure.
     this.#sending = sending.catch(() => {});
     return sending;
   }

@@ -119,7 +119,7 @@ export class RecordReader {
 
   async #takeInOrder(previous: Promise<void> | null, opened: Bytes | Promise<Bytes>): Promise<void> {
     try {
-      // Both awaited whatever becomes of the other, so that no failure is left without somebody who hears of it.
+      // Both are awaited together, so that neither rejection is left unhandled when the other comes first.
       const [, plain] = await Promise.all([previous, opened]);
       if (this.#failure !== null) throw this.#failure;
       this.#takePlain(plain);

@@ -65,7 +65,7 @@ export class FrameOutlet {
   async finish(lastFrame: Bytes | null): Promise<void> {
     this.#isFinishing = true;
     while (this.#writing !== null) await this.#writing;
-    // Behind half a frame no close frame would be understood.
+    // After half a frame the peer would read a close frame as content.
     if (lastFrame !== null && !this.#isWithinFrame) await this.#write(lastFrame);
     if (!this.#isClosed) await this.#stream.closeWrite();
   }
@@ -76,7 +76,7 @@ export class FrameOutlet {
   }
 
   async #sendRest(piece: Bytes, endsWithinFrame: boolean): Promise<void> {
-    // Until all of it has left we are within a frame, or as good as.
+    // Until the whole piece has left, control frames have to wait, as they do within a frame.
     this.#isWithinFrame = true;
     while (this.#writing !== null) await this.#writing;
     await this.#write(piece);

@@ -148,7 +148,7 @@ export class HarnessLine {
 }
 
 interface Judging {
-  /** It takes bytes, but fewer than come for it. */
+  /** The harness reads, but more slowly than data comes for it. */
   isSlow: boolean;
   readonly room: PromiseWithResolvers<void>;
   cancel: () => void;

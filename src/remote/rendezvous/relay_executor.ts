@@ -171,7 +171,7 @@ export class RelayExecutor implements Executor {
   #fromExecutor(socket: MessageSocket, message: RawMessage): void | Promise<void> {
     const frame = readFrame(message);
     const stream = frame === null || this.#socket !== socket ? undefined : this.#streams.get(frame.streamId);
-    // Nobody's: the harness has just gone, and the executor does not know yet.
+    // The harness of this stream has just gone, and the executor does not know yet.
     if (frame === null || stream === undefined) return;
     const { streamId, body } = frame;
     const { line } = stream;

@@ -1,6 +1,6 @@
 /**
  * A handshake with ourselves, in memory: whether a certificate and key can be used at all. Some kinds of keys can be read
- * and not be used, and the runtime says so to the first client only.
+ * but not used, and the runtime reports that only when the first client connects.
  */
 
 import { Duplex } from "node:stream";

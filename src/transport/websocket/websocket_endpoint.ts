@@ -187,7 +187,7 @@ export abstract class WebSocketEndpoint<Message> {
     const receivedBefore = this.#receivedBytes;
     this.writer.ping();
     this.#cancelProbe = clock.setTimer(withinMs / 2, () => {
-      // Behind a long message no ping gets through. By now nothing of it leaves any more for a peer that is gone.
+      // A ping waits behind a long message. If the peer is gone, nothing more of that message leaves by now.
       const look = this.#pingAndLook();
       this.#cancelProbe = clock.setTimer(withinMs / 2, () => {
         this.#isProbing = false;
@@ -450,7 +450,7 @@ export abstract class WebSocketEndpoint<Message> {
     });
   }
 
-  /** Most of it is still to come. */
+  /** Then the peer is still sending most of it. */
   get #isMessageTooLarge(): boolean {
     return this.#ended?.type === "violation" && this.#ended.closeCode === CLOSE_CODE.tooLarge;
   }

@@ -86,7 +86,7 @@ export class Conversation {
     const below = `${CALM}\x1b[${this.size.rows};1H`;
     const shown = this.terminal !== null && Deno.stdout.isTerminal() ? this.show(encoder.encode(below)) : this.#shown;
     this.#isOver = true;
-    // Nobody reads: then nobody misses it.
+    // It fails when nobody reads the terminal any more. Then nobody misses it.
     await shown.catch(() => {});
     this.finish();
     console.error(`${this.terminal === null ? "" : "\n"}exec-server: ${message}`);
