@@ -2,7 +2,7 @@
  * Changes of one watch on their way to the client: collected for a moment, merged by path, bounded.
  *
  * A notification says what became of a path, not every step. When too many paths wait, or events were lost before, one
- * `overflow` replaces all changes that wait, and the client has to look for itself. `unwatched` is still sent beside it.
+ * `overflow` replaces all changes that wait, and the client has to look for itself. `unwatched` is still sent after it.
  */
 
 import type { Clock } from "../../clock.ts";
