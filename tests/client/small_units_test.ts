@@ -162,6 +162,7 @@ Deno.test("isRepeatable() lets nothing be done twice that would show", () => {
     "no/such",
   ];
   for (const method of not) assert.equal(isRepeatable(method, {}), false, method);
+  for (const method of ["rpc.discover", "environment/info"]) assert.equal(isRepeatable(method, null), true, method);
   assert.equal(isRepeatable("process/write", { writeId: "w" }), true);
   assert.equal(isRepeatable("process/write", {}), false);
   assert.equal(isRepeatable("fs/writeFile", { ifMatch: null }), true);

@@ -11,7 +11,7 @@ type Rule = boolean | ((params: Record<string, unknown>) => boolean);
 const RULES: Readonly<Record<MethodName, Rule>> = {
   // A handshake belongs to its connection, and is not made here.
   "initialize": false,
-  "rpc.discover": false,
+  "rpc.discover": true,
   "environment/info": true,
   "environment/status": true,
   "environment/sandbox": true,
