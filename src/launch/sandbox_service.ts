@@ -8,7 +8,7 @@
  * More than 300 lines: the questions of commands, files and watched programs share what was found out about the host.
  */
 
-import { internalError, invalidRequest } from "../errors.ts";
+import { internalError, invalidRequest, messageOf } from "../errors.ts";
 import { errorFields, type Logger } from "../log.ts";
 import { byteStringOf, fromByteString } from "../os/files/byte_string.ts";
 import { type MountEntry, OwnMountTable } from "../os/files/mount_table.ts";
@@ -50,7 +50,14 @@ import { RememberedTree } from "./policy/remembered_tree.ts";
 import { sandboxObstacle } from "./sandbox_obstacle.ts";
 import { dependsOnDisk, hides, planKey, type Standby } from "./standby.ts";
 import { lateCommand } from "./stub/late_command.ts";
-import type { Purpose, SandboxFacts, SandboxProbe, SandboxSetting } from "./backends/sandbox_probe.ts";
+import { mayBeForbidden } from "./stub/launch_stub.ts";
+import {
+  isExhaustion,
+  type Purpose,
+  type SandboxFacts,
+  type SandboxProbe,
+  type SandboxSetting,
+} from "./backends/sandbox_probe.ts";
 
 export interface SandboxServiceOptions extends HostProbeOptions {
   readonly log: Logger;
@@ -103,10 +110,14 @@ interface SandboxForLater {
   readonly policy: Policy;
   readonly plan: LaunchPlan;
   readonly key: string;
+  /** The stub makes it without bubblewrap. */
+  readonly isOwn: boolean;
 }
 
-/** One may fail for want of memory or descriptors. As many as this are the system's will. */
-const MAX_FAILED_NAMESPACES = 3;
+/** In a row, at what a system may forbid. As many as this are its will. */
+const MAX_FORBIDDEN_NAMESPACES = 3;
+/** In a row, for other reasons than exhaustion. Fewer than this may be the work of somebody who is busy mounting. */
+const MAX_FAILED_NAMESPACES = 12;
 
 /** What a sandbox object asks for files. */
 interface FileRequest {
@@ -131,7 +142,10 @@ export class SandboxService {
   /** Policies made for the latest file operations, valid while the disk stays the same. Oldest first. */
   readonly #filePolicies = new Map<string, { readonly tree: RememberedTree; readonly policy: FilePolicy }>();
   readonly #fileRequests = new WeakMap<Sandbox, FileRequest>();
-  #failedNamespaces = 0;
+  /** Sandboxes of the stub's own that could not be made since the last that could. */
+  #failedNamespaces = { forbidden: 0, all: 0 };
+  /** They are never made again: some systems let bubblewrap make namespaces, but nobody else. */
+  #isLeftToBubblewrap = false;
   /** The latest. Commands that follow each other usually have the same sandbox. */
   #forLater: SandboxForLater | null = null;
   readonly #reported = new Set<Enforcement["type"] | "network" | "refused">();
@@ -170,14 +184,24 @@ export class SandboxService {
     refuseNul(command);
     const late = lateCommand(visibleCommand(wantedCommand(command), made.policy, this.#tree));
     if (late === null) return null;
-    const { key, plan, policy } = made;
+    const { key, plan, policy, isOwn } = made;
     const prepare = (): Promise<PreparedLaunch> => Promise.resolve({ plan, policy, release: () => {} });
-    return { key, mounts: made.mounts, command: late, prepare, failed: (error) => this.#leaveToBubblewrap(error) };
+    const told: Pick<Standby, "made" | "failed"> = isOwn
+      ? {
+        made: () => void (this.#failedNamespaces = { forbidden: 0, all: 0 }),
+        failed: (error, report) => this.#namespacesFailed(error, report !== null && mayBeForbidden(report)),
+      }
+      : { made() {}, failed() {} };
+    return { key, mounts: made.mounts, command: late, prepare, ...told };
   }
 
-  /** Some systems let bubblewrap make namespaces, but nobody else. */
-  #leaveToBubblewrap(error: unknown): void {
-    if (++this.#failedNamespaces !== MAX_FAILED_NAMESPACES) return;
+  #namespacesFailed(error: unknown, mayBeForbidden: boolean): void {
+    if (this.#isLeftToBubblewrap || isExhaustion(messageOf(error))) return;
+    const failed = this.#failedNamespaces;
+    failed.all++;
+    if (mayBeForbidden) failed.forbidden++;
+    if (failed.forbidden < MAX_FORBIDDEN_NAMESPACES && failed.all < MAX_FAILED_NAMESPACES) return;
+    this.#isLeftToBubblewrap = true;
     this.#forLater = null;
     this.#options.log.info("sandboxes that wait for commands are made with bubblewrap, too", errorFields(error));
   }
@@ -199,7 +223,8 @@ export class SandboxService {
     if (dependsOnDisk(policy)) return null;
     const enforcement = await this.#choose(policy, "command");
     if (enforcement.type !== "bubblewrap") return null;
-    const plan = this.#ownNamespaces(policy, { asksBeforeExec, maxProcesses }) ?? planBubblewrap(null, policy, {
+    const own = this.#ownNamespaces(policy, { asksBeforeExec, maxProcesses });
+    const plan = own ?? planBubblewrap(null, policy, {
       tool: enforcement.tool,
       architecture: Deno.build.arch,
       isRoot: this.#isRoot,
@@ -209,7 +234,7 @@ export class SandboxService {
       maxProcesses,
       kernelMounts: this.#kernelMounts,
     });
-    return this.#forLater = { asked, mounts, tree, policy, plan, key: planKey(plan) };
+    return this.#forLater = { asked, mounts, tree, policy, plan, key: planKey(plan), isOwn: own !== null };
   }
 
   /** Null where bubblewrap has to do it. */
@@ -219,9 +244,7 @@ export class SandboxService {
   ): LaunchPlan | null {
     const uid = ownUid();
     const gid = ownGid();
-    if (this.#failedNamespaces >= MAX_FAILED_NAMESPACES || asksBeforeExec !== true || uid === null || gid === null) {
-      return null;
-    }
+    if (this.#isLeftToBubblewrap || asksBeforeExec !== true || uid === null || gid === null) return null;
     const options = { architecture: Deno.build.arch, kernelMounts: this.#kernelMounts };
     return planOwnNamespaces(policy, { ...options, uid, gid, maxProcesses });
   }

@@ -12,6 +12,7 @@ import type { MountEntry } from "../os/files/mount_table.ts";
 import type { LaunchPlan, PreparedLaunch } from "./launch_plan.ts";
 import type { Policy } from "./policy/policy.ts";
 import type { RequestedFiles } from "./policy/policy_entries.ts";
+import type { StubReport } from "./stub/launch_stub.ts";
 
 export interface Standby {
   /** The plan as a text. */
@@ -22,8 +23,10 @@ export interface Standby {
   readonly command: Uint8Array<ArrayBuffer>;
   /** A launch without a command. */
   prepare(): Promise<PreparedLaunch>;
-  /** To be told when a launch could not be carried out. */
-  failed(error: unknown): void;
+  /** To be told when a launch was carried out: it waits for its command. */
+  made(): void;
+  /** To be told when a launch could not be carried out; what the stub reported, if it came that far. */
+  failed(error: unknown, report: StubReport | null): void;
 }
 
 /** Whether a sandbox that was made for the one can be used for the other. */

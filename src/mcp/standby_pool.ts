@@ -10,6 +10,7 @@
 
 import { isSameSandbox, type Standby } from "../launch/standby.ts";
 import type { ProcessIo } from "../process/backend.ts";
+import { SandboxSetUpError } from "../process/posix/confined_launch.ts";
 import type { PosixBackend } from "../process/posix/posix_backend.ts";
 import type { WaitingSandbox } from "../process/posix/waiting_sandbox.ts";
 import { MAX_STANDBYS, STANDBY_IDLE_MS, STANDBY_REST_MS } from "./limits.ts";
@@ -72,18 +73,24 @@ export class StandbyPool {
     this.#rearmIdle();
     const round = ++this.#round;
     while (!this.#isClosed && this.#round === round && this.#waiting.length < wanted) {
-      const sandbox = this.#make(standby, io);
-      this.#waiting.push({ standby, io: key, sandbox });
-      await sandbox;
+      const waiting = { standby, io: key, sandbox: this.#make(standby, io) };
+      this.#waiting.push(waiting);
+      if (await waiting.sandbox !== null) continue;
+      // It is tried again after the next command. A command may have taken it meanwhile.
+      const at = this.#waiting.indexOf(waiting);
+      if (at !== -1) this.#waiting.splice(at, 1);
+      return;
     }
   }
 
   /** Null when it cannot be made. */
   async #make(standby: Standby, io: ProcessIo): Promise<WaitingSandbox | null> {
     try {
-      return await this.#backend.standBy(io, { prepare: () => standby.prepare() });
+      const sandbox = await this.#backend.standBy(io, { prepare: () => standby.prepare() });
+      standby.made();
+      return sandbox;
     } catch (error) {
-      if (!this.#isClosed) standby.failed(error);
+      if (!this.#isClosed) standby.failed(error, error instanceof SandboxSetUpError ? error.report : null);
       return null;
     }
   }

@@ -101,7 +101,10 @@ export class KernelWatchedShells implements WatchedShells {
     if (started !== null) return started;
     const confined = (sandbox === null ? null : service.confineCommand(sandbox, request)) ??
       service.planCommand(request);
-    return await this.#run(options, watch, { ...program, confinement: { ...confined, execAnswerer: watch } });
+    const other = await this.#run(options, watch, { ...program, confinement: { ...confined, execAnswerer: watch } });
+    // What kept a sandbox from waiting for this one may have passed when the next comes.
+    if (standby !== null) void other.closed.then(() => this.#standbys?.commandEnded(standby, ioOf(options)));
+    return other;
   }
 
   /** In a sandbox that was made without the command; null when there is none. */

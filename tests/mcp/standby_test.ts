@@ -1,7 +1,9 @@
 /** Sandboxes that wait for their command: what runs in one finds exactly what it would find in one that is made now. */
 
 import assert from "node:assert/strict";
+import type { StubReport } from "../../src/launch/stub/launch_stub.ts";
 import { listProcesses } from "../../src/os/children/procfs.ts";
+import { SandboxSetUpError } from "../../src/process/posix/confined_launch.ts";
 import { NO_OWN_SANDBOX } from "../launch/own_sandbox.ts";
 import { until } from "../support/until.ts";
 import { isAlive, type RunningShell, type WatchedScene, watchTest } from "../support/watched_scene.ts";
@@ -147,14 +149,50 @@ watchTest("where only bubblewrap may make sandboxes, it makes those that wait, t
   const made = await standBy();
   assert.equal((await made.prepare()).plan.argv[0], "launch");
   assert.equal((await standBy()).key, made.key);
-  for (const _ of [1, 2]) made.failed(new Error("too many open files"));
+  const forbidden = { type: "notConfined", failure: "make its namespaces", errno: 1 } as const;
+  const exhausted = { ...forbidden, errno: 11 };
+  const mounted = { ...forbidden, failure: "put every mount in its place: there is one too many", errno: null };
+  const fail = (standby: typeof made, ...reports: (StubReport & { type: "notConfined" })[]) => {
+    for (const report of reports) standby.failed(new SandboxSetUpError(report, ""), report);
+  };
+  fail(made, forbidden, forbidden, ...Array.from({ length: 20 }, () => exhausted), mounted, mounted);
+  for (let count = 0; count < 20; count++) made.failed(new Error("Too many open files (os error 24)"), null);
   assert.equal((await standBy()).key, made.key, "that may pass");
-  made.failed(new Error("not permitted"));
+  made.made();
+  fail(made, forbidden, forbidden);
+  assert.equal((await standBy()).key, made.key, "it was possible meanwhile");
+  fail(made, forbidden);
   const other = await standBy();
   assert.equal((await other.prepare()).plan.argv[0], "bwrap");
   const { stdout } = await scene.run("tr '\\0\\n' '  ' < /proc/1/cmdline | cut -d ' ' -f 1", READ_ONLY);
   assert.equal(stdout, "bwrap\n");
 }, NO_OWN_SANDBOX);
+
+watchTest("where the stub's own sandboxes never get ready, bubblewrap makes those that wait, too", async (scene) => {
+  const { service } = scene.host;
+  const program = { argv: ["/bin/bash", "-c", ":"], arg0: null, cwd: "/", env: {} };
+  const command = { ...program, enforceManagedNetwork: false, asksBeforeExec: true };
+  const standBy = async () => (await service.standBy(scene.host.sandbox("read /"), command))!;
+  const made = await standBy();
+  for (let count = 0; count < 20; count++) made.failed(new Error("it has led us astray"), null);
+  assert.equal((await (await standBy()).prepare()).plan.argv[0], "bwrap");
+}, NO_OWN_SANDBOX);
+
+for (const failing of [1, 2, 3]) {
+  watchTest(`one that cannot be made for a moment is made after the next command: number ${failing}`, async (scene) => {
+    const { backend } = scene.host;
+    const standBy = backend.standBy.bind(backend);
+    let calls = 0;
+    backend.standBy = (...options) => ++calls === failing ? Promise.reject(new Error("not now")) : standBy(...options);
+    await scene.run(":", READ_ONLY);
+    // The first was for this command, and the second is made while it runs. None is made after one that failed.
+    if (failing === 3) {
+      await until(() => calls === failing, () => `${calls} were made`);
+      await scene.run(":", READ_ONLY);
+    }
+    await until(() => wrappers().filter(isComplete).length >= 3, () => "too few wait");
+  });
+}
 
 watchTest("another sandbox gives up those that waited; so does the end", async (scene) => {
   const waited = await warmUp(scene);

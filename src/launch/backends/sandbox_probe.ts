@@ -49,6 +49,11 @@ const RETRY_AFTER_MS = 30_000;
 const EXHAUSTION =
   /\(os error (?:11|12|23|24)\)|Resource temporarily unavailable|Cannot allocate memory|Too many open files/;
 
+/** Whether something failed for a reason that passes by itself, when other programs end. */
+export function isExhaustion(reason: string): boolean {
+  return EXHAUSTION.test(reason);
+}
+
 /** Time enough for others to end, and so long that a storm of requests does not become a storm of trials. */
 const RETRY_AFTER_EXHAUSTION_MS = 500;
 
@@ -170,7 +175,7 @@ class Remembered<T> {
 }
 
 function retryDelay(reason: string): number {
-  return EXHAUSTION.test(reason) ? RETRY_AFTER_EXHAUSTION_MS : RETRY_AFTER_MS;
+  return isExhaustion(reason) ? RETRY_AFTER_EXHAUSTION_MS : RETRY_AFTER_MS;
 }
 
 function broken<T>(found: T, reason: string): Unavailability<T> {

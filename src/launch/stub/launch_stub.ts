@@ -132,6 +132,9 @@ const STAGES = {
 } as const;
 type Stage = keyof typeof STAGES;
 
+/** Those at which a system refuses what others allow. The rest depends on the server, the command or the moment. */
+const STAGES_OF_THE_SYSTEM: readonly Stage[] = ["U", "V", "P", "C", "N", "L", "S", "W"];
+
 /** Sent when only the execution is left, and, if awaited, the permission for it. */
 export const READY = 0x52; // "R"
 
@@ -469,6 +472,11 @@ export type StubReport =
   | { readonly type: "notExecuted"; readonly errno: number }
   /** The sandbox is not complete: `failure` says which part. */
   | { readonly type: "notConfined"; readonly failure: string; readonly errno: number | null };
+
+/** Whether it failed at something that the system may not allow at all. */
+export function mayBeForbidden(report: StubReport): boolean {
+  return report.type === "notConfined" && STAGES_OF_THE_SYSTEM.some((stage) => STAGES[stage] === report.failure);
+}
 
 /** How the command ended, as `wait4` tells it, and whether something that it started still runs. */
 export interface EndReport {
