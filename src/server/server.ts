@@ -155,6 +155,7 @@ class Server implements RunningServer {
   readonly #answers = new SharedAnswers(MAX_ANSWER_BYTES_OF_ALL);
   readonly #memory: MemoryKeeper;
   readonly #directory: ProcessDirectory;
+  readonly #closedLedger: ClosedLedger;
   readonly #backend: ProcessBackend;
   readonly #warmUp: WarmUp;
   #sandboxing: Promise<Sandboxing> | null = null;
@@ -235,7 +236,7 @@ class Server implements RunningServer {
     this.#backend = settings.backend;
     this.#graceMs = settings.shutdownGracePeriodMs;
     const directory = this.#directory = new ProcessDirectory({ isShared: settings.sharedProcesses });
-    const closedLedger = new ClosedLedger({
+    const closedLedger = this.#closedLedger = new ClosedLedger({
       maxProcesses: settings.maxClosedProcesses,
       maxBytes: settings.maxClosedProcessBytes,
       clock: this.#clock,
@@ -331,6 +332,7 @@ class Server implements RunningServer {
       this.#ending.wait("sessions", this.#sessions.endAll("serverShutdown")),
       this.#ending.wait("kept processes", this.#directory.endOrphans(this.#graceMs)),
     ]);
+    this.#closedLedger.close();
     // If it could not be loaded, its caller was told, and it holds nothing.
     const sandboxing = this.#sandboxing?.catch(() => null) ?? null;
     (await this.#ending.wait("sandboxing", Promise.resolve(sandboxing)))?.close();

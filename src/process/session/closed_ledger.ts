@@ -31,8 +31,10 @@ export class ClosedLedger {
   /** In the order they closed. */
   readonly #entries = new Set<LedgerEntry>();
   #bytes = 0;
-  #unloggedEvictions = 0;
-  #lastLogAtMs = -Infinity;
+  /** Evictions since the last line, and the bound behind the last of them. */
+  readonly #untold = { count: 0, bound: "" };
+  /** For a while after a line nothing is told. */
+  #cancelQuiet: (() => void) | null = null;
 
   constructor(options: ClosedLedgerOptions = {}) {
     this.#maxProcesses = options.maxProcesses ?? DEFAULT_MAX_CLOSED_PROCESSES;
@@ -58,7 +60,7 @@ export class ClosedLedger {
       if (reason === null || oldest === entry) return;
       this.remove(oldest);
       oldest.evict(`it had closed and was evicted, because this server retains at most ${reason}`);
-      this.#logEviction(reason);
+      this.#noteEviction(reason);
     }
   }
 
@@ -67,24 +69,38 @@ export class ClosedLedger {
     if (this.#entries.delete(entry)) this.#bytes -= entry.bytes;
   }
 
+  /** No more is evicted: says what has not been said yet. */
+  close(): void {
+    this.#cancelQuiet?.();
+    this.#tell();
+    this.#cancelQuiet?.();
+    this.#cancelQuiet = null;
+  }
+
   #excess(): string | null {
     if (this.#entries.size > this.#maxProcesses) return `${this.#maxProcesses} closed processes`;
     if (this.#bytes > this.#maxBytes) return `${this.#maxBytes} bytes of closed processes`;
     return null;
   }
 
-  /** At most once in a while: a server that runs many commands evicts as many. */
-  #logEviction(bound: string): void {
-    this.#unloggedEvictions++;
-    const now = this.#clock.now();
-    if (now - this.#lastLogAtMs < EVICTION_LOG_INTERVAL_MS) return;
-    this.#lastLogAtMs = now;
+  /** Told at once, and then at most once in a while: a server that runs many commands evicts as many. */
+  #noteEviction(bound: string): void {
+    if (this.#log === null) return;
+    this.#untold.count++;
+    this.#untold.bound = bound;
+    if (this.#cancelQuiet === null) this.#tell();
+  }
+
+  #tell(): void {
+    this.#cancelQuiet = null;
+    if (this.#untold.count === 0) return;
     this.#log?.warn("closed processes evicted early", {
-      evicted: this.#unloggedEvictions,
-      bound,
+      evicted: this.#untold.count,
+      bound: this.#untold.bound,
       retained: this.#entries.size,
       bytes: this.#bytes,
     });
-    this.#unloggedEvictions = 0;
+    this.#untold.count = 0;
+    this.#cancelQuiet = this.#clock.setTimer(EVICTION_LOG_INTERVAL_MS, () => this.#tell());
   }
 }

@@ -182,10 +182,20 @@ Deno.test("evictions are logged, though not one by one", () => {
   for (let count = 0; count < 4; count++) add();
   assert.equal(lines.length, 1);
   assert.match(lines[0]!, /WARN.* closed processes evicted early .*evicted=1\b.*retained=1\b/i);
-  clock.advance(EVICTION_LOG_INTERVAL_MS);
+  clock.advance(EVICTION_LOG_INTERVAL_MS - 1);
+  assert.equal(lines.length, 1);
+  clock.advance(1);
+  assert.equal(lines.length, 2, "though nothing is evicted any more");
+  assert.match(lines[1]!, /evicted=2\b/);
   add();
   assert.equal(lines.length, 2);
-  assert.match(lines[1]!, /evicted=3\b/);
+  ledger.close();
+  assert.match(lines[2]!, /evicted=1\b/);
+  assert.deepEqual([lines.length, clock.pending], [3, 0]);
+
+  add();
+  clock.advance(EVICTION_LOG_INTERVAL_MS);
+  assert.deepEqual([lines.length, clock.pending], [4, 0], "after a while of nothing the next is told at once");
 });
 
 Deno.test("RememberedReasons forgets the oldest, and does not remember ids of any length", () => {
