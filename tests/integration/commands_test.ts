@@ -41,6 +41,29 @@ Deno.test("exec passes input, output, directory, variables and exit codes as the
   assert.deepEqual([both.code, both.stdout, both.stderr], [7, "out\n", "err\n"]);
 });
 
+Deno.test("ssh gets none of the variables that hold tokens of servers, be it to connect or to install", async () => {
+  await using home = await CommandHome.make();
+  const bin = `${home.path}/bin`;
+  await Deno.mkdir(bin);
+  await Deno.writeTextFile(`${bin}/ssh`, `#!/bin/sh\nenv >> '${home.path}/seen'\nexit 255\n`, { mode: 0o755 });
+  const env = {
+    PATH: `${bin}:${Deno.env.get("PATH")}`,
+    EXEC_SERVER_TOKEN: "t1",
+    EXEC_SERVER_MY_SECRET: "t2",
+    CODEX_EXEC_SERVER_AUTH_TOKEN: "t3",
+    SSH_AUTH_SOCK: "/kept",
+  };
+  for (const install of [[], ["--install"]]) {
+    const { code } = await home.run(["exec", "--url", "ssh://devbox", ...install, "true"], { env });
+    assert.notEqual(code, 0);
+  }
+  const seen = await Deno.readTextFile(`${home.path}/seen`);
+  // From its source there is no program that could be installed.
+  const times = Deno.env.get("EXEC_SERVER_BINARY") === undefined ? 1 : 2;
+  assert.equal(seen.match(/^SSH_AUTH_SOCK=\/kept$/gm)?.length, times, seen);
+  assert.doesNotMatch(seen, /TOKEN|SECRET/);
+});
+
 Deno.test("exec takes variables from a file, and what -e says before them", async () => {
   await using home = await CommandHome.make();
   await Deno.writeTextFile(`${home.path}/variables`, "# a comment\nA=1\n\nB=two words=2\n");

@@ -9,7 +9,7 @@ import { ConnectionRefusedError } from "../../../client/errors.ts";
 import { printable } from "../../../printable.ts";
 import { refusal } from "../../cli_error.ts";
 import type { Place } from "./place.ts";
-import { REMOTE_PROGRAM, sshCommand } from "./ssh_transport.ts";
+import { REMOTE_PROGRAM, sshCommand, sshEnvironment } from "./ssh_transport.ts";
 
 type SshPlace = Place & { kind: "ssh" };
 
@@ -58,6 +58,7 @@ async function run(place: SshPlace, words: readonly string[], input: Uint8Array<
   const [program, ...args] = sshCommand(place, { mayAsk: Deno.stdin.isTerminal() });
   const child = new Deno.Command(program!, {
     args: [...args, words.join(" ")],
+    ...sshEnvironment(),
     stdin: input === null ? "null" : "piped",
     stdout: "piped",
     stderr: "inherit",

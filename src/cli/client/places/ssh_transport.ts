@@ -10,6 +10,7 @@
 
 import { abortedBy, ConnectionRefusedError } from "../../../client/errors.ts";
 import type { OpenOptions, Transport, TransportEnd, TransportLink } from "../../../client/link/transport.ts";
+import { withoutOwnCredentials } from "../../../launch/own_credentials.ts";
 import { printable } from "../../../printable.ts";
 import { StdioLink } from "../../../transport/stdio_link.ts";
 import { VERSION } from "../../../version.ts";
@@ -37,6 +38,11 @@ export function sshCommand(place: SshPlace, { mayAsk }: { readonly mayAsk: boole
     "--",
     place.destination,
   ];
+}
+
+/** Tokens of other servers are none of its business: ssh passes on what its configuration names. */
+export function sshEnvironment(): { readonly clearEnv: true; readonly env: Record<string, string> } {
+  return { clearEnv: true, env: withoutOwnCredentials(Deno.env.toObject()) };
 }
 
 /** See the head of the module. */
@@ -76,6 +82,7 @@ export class SshTransport implements Transport {
     try {
       child = new Deno.Command(program!, {
         args,
+        ...sshEnvironment(),
         stdin: "piped",
         stdout: "piped",
         stderr: "piped",
