@@ -131,6 +131,8 @@ export interface EndReport {
   readonly endedCount: number;
   /** Those that could not be ended, by pid. */
   readonly survivors: readonly number[];
+  /** Processes were still being made when the time was up: some may run that `survivors` does not name. */
+  readonly isOutrun?: boolean;
 }
 
 /** What a child and everything that descends from it use now. */

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { joinChildCgroup, leaveChildCgroup } from "../../src/os/children/child_cgroup.ts";
 import type { ProcessStat } from "../../src/os/children/procfs.ts";
 import { PosixBackend } from "../../src/process/posix/posix_backend.ts";
-import { endProcesses } from "../../src/process/posix/tree_ending.ts";
+import { endProcesses, type Sighting } from "../../src/process/posix/tree_ending.ts";
 import { ForkStorm } from "../support/fork_storm.ts";
 import { areInstalled } from "../support/installed.ts";
 import { command, input, PIPES_WITH_INPUT, RecordedChild, shell } from "../support/recorded_child.ts";
@@ -67,22 +67,23 @@ test("storms of several sessions end each with its own, one after the other", ()
   }));
 
 /** Processes that are always others than those of the look before, on a machine that is not there. */
-function endless(): { look: () => { living: ProcessStat[]; zombieCount: number }; end: () => void } {
+function endless(): { look: () => Sighting; end: () => void } {
   let looks = 0;
   let isOver = false;
   const look = () => {
     looks++;
     // Above every number that a process can have.
-    const living = { pid: 2 ** 22 + looks, ppid: 1, pgid: 0, sid: 0, state: "R", startTime: BigInt(looks) };
-    return { living: isOver ? [] : [living as unknown as ProcessStat], zombieCount: isOver ? 0 : looks };
+    const stat = (number: number, state: string) =>
+      ({ pid: 2 ** 22 + number, ppid: 1, pgid: 0, sid: 0, state, startTime: BigInt(number) }) as unknown as ProcessStat;
+    return isOver ? { living: [], zombies: [] } : { living: [stat(looks, "R")], zombies: [stat(looks - 1, "Z")] };
   };
   return { look, end: () => void (isOver = true) };
 }
 
 Deno.test("the limit: without standing still whoever is always new is left over, and told", async () => {
   const { look } = endless();
-  const { survivors } = await endProcesses({ look, groups: () => [] }, 0);
-  assert.equal(survivors.length, 1);
+  const { survivors, isOutrun } = await endProcesses({ look, groups: () => [] }, 0);
+  assert.deepEqual([survivors.length, isOutrun], [1, true]);
 });
 
 Deno.test("whoever is always new is ended by standing still once", async () => {
@@ -102,7 +103,7 @@ Deno.test("a process that cannot be killed does not make the others stand still"
   const stuck = { pid: 2 ** 22 + 1, ppid: 1, pgid: 0, sid: 0, state: "D", startTime: 1n } as unknown as ProcessStat;
   let stills = 0;
   const standStill = () => Promise.resolve(++stills > 0);
-  const look = () => ({ living: [stuck], zombieCount: 0 });
+  const look = () => ({ living: [stuck], zombies: [] });
   const { survivors } = await endProcesses({ look, groups: () => [], standStill }, 0);
   assert.deepEqual([survivors, stills], [[stuck], 0]);
 });

@@ -159,7 +159,7 @@ export class PosixBackend implements ProcessBackend {
     const first = await machinery.tree.endEverything(options);
     await this.#starts.empty();
     const second = await machinery.tree.endEverything({ graceMs: 0 });
-    const report = { endedCount: first.endedCount + second.endedCount, survivors: second.survivors };
+    const report = { ...second, endedCount: first.endedCount + second.endedCount };
     const survivors = new Set(report.survivors);
     const ended = [...this.#processes].filter(({ pid }) => !survivors.has(pid));
     for (const process of ended) process.killIfRunning();

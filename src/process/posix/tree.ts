@@ -53,6 +53,8 @@ export type StandStill = (work: () => void) => Promise<boolean>;
 export interface ProcessTreeOptions {
   /** All processes of the machine. */
   readonly list?: () => Iterable<ProcessStat>;
+  /** Our own children; null where the kernel does not list them. */
+  readonly listAdopted?: () => number[] | null;
   readonly standStill?: StandStill;
   readonly sweepIntervalMs?: number;
 }
@@ -74,12 +76,14 @@ export class ProcessTree {
   /** No search begins before this time of `performance.now`. */
   #restUntilMs = 0;
   readonly #listProcesses: () => Iterable<ProcessStat>;
+  readonly #listAdopted: () => number[] | null;
   readonly #standStill: StandStill | undefined;
   readonly #sweepIntervalMs: number;
 
   constructor(series: MarkSeries, options: ProcessTreeOptions = {}) {
     this.#series = series;
     this.#listProcesses = options.list ?? listProcesses;
+    this.#listAdopted = options.listAdopted ?? listAdopted;
     this.#standStill = options.standStill;
     this.#sweepIntervalMs = options.sweepIntervalMs ?? SWEEP_INTERVAL_MS;
     this.#orphans = new OrphanReaper({
@@ -157,12 +161,13 @@ export class ProcessTree {
 
   /**
    * Tells of each child whether it runs, or may have left something running. Looks only at our own children: whatever a
-   * child leaves is one of them, or below one.
+   * child leaves is one of them, or below one. Where the kernel does not list them, looks at everything.
    */
   unendedNow(): (root: TreeRoot) => boolean {
-    const adopted = listAdopted();
-    if (adopted === null) return () => true;
-    const stats = [Deno.pid, ...adopted].map(readStat).filter((stat) => stat !== null);
+    const adopted = this.#listAdopted();
+    const stats = adopted === null
+      ? [...this.#listProcesses()]
+      : [Deno.pid, ...adopted].map(readStat).filter((stat) => stat !== null);
     const snapshot = this.#snapshotOf(stats);
     const owners = stats.map((stat) => snapshot.ownerOf(stat)).filter((owner) => owner.type === "roots");
     const unended = new Set([...this.#unreapedRoots.values(), ...owners.flatMap(({ candidates }) => candidates)]);
@@ -231,13 +236,13 @@ export class ProcessTree {
 
   async #end(isWanted: (owner: Owner) => boolean, graceMs: number): Promise<SearchOutcome> {
     const owners = new Map<string, Owner>();
-    const { ended, survivors } = await endProcesses({
+    const { ended, survivors, isOutrun } = await endProcesses({
       look: () => {
         const snapshot = this.snapshot();
         const found = snapshot.ownedBy(isWanted);
         const living = found.filter(isLiving);
         for (const process of living) owners.set(identify(process), snapshot.ownerOf(process));
-        return { living, zombieCount: found.length - living.length };
+        return { living, zombies: found.filter((process) => !isLiving(process)) };
       },
       groups: () => [...this.#unreapedRoots].filter(([, root]) => isWanted(ownerFor(root))).map(([pid]) => pid),
       ...(this.#standStill === undefined ? {} : { standStill: this.#standStill }),
@@ -249,6 +254,7 @@ export class ProcessTree {
         return {
           endedCount: ended.filter(belongs).length,
           survivors: survivors.filter(belongs).map(({ pid }) => pid),
+          ...(isOutrun ? { isOutrun } : {}),
         };
       },
     };

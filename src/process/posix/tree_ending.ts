@@ -51,8 +51,8 @@ interface LookLimits {
 export interface Sighting {
   /** Everything that must end and still runs. */
   readonly living: readonly ProcessStat[];
-  /** How many of them have ended and were not reaped. */
-  readonly zombieCount: number;
+  /** What has ended and was not reaped. */
+  readonly zombies: readonly ProcessStat[];
 }
 
 export interface Target {
@@ -67,6 +67,8 @@ export interface Target {
 export interface EndingOutcome {
   readonly ended: readonly ProcessStat[];
   readonly survivors: readonly ProcessStat[];
+  /** Whether processes were still being made when the time was up. The last look may have missed all of them. */
+  readonly isOutrun: boolean;
 }
 
 export async function endProcesses(target: Target, graceMs: number): Promise<EndingOutcome> {
@@ -86,9 +88,9 @@ export async function endProcesses(target: Target, graceMs: number): Promise<End
     target.standStill === undefined ? WITHOUT_STANDING_STILL : BEFORE_STANDING_STILL,
   );
   for (const group of groups) signalGroup(group, SIGKILL);
-  const survivors = await killAll(look, target, isStopped);
+  const { survivors, isOutrun } = await killAll(look, target, isStopped);
   for (const survivor of survivors) met.delete(identify(survivor));
-  return { ended: [...met.values()], survivors };
+  return { ended: [...met.values()], survivors, isOutrun };
 }
 
 async function askToEnd(living: readonly ProcessStat[], graceMs: number): Promise<void> {
@@ -124,19 +126,19 @@ function stopAll(look: () => Sighting, groups: Set<number>, limits: LookLimits):
   return false;
 }
 
-/** Returns the survivors. `isStopped`: the last look found no new process. */
+/** `isStopped`: the last look found no new process. */
 async function killAll(
   look: () => Sighting,
   { standStill }: Target,
   isStopped: boolean,
-): Promise<readonly ProcessStat[]> {
+): Promise<Pick<EndingOutcome, "survivors" | "isOutrun">> {
   const deadline = performance.now() + KILL_LIMIT_MS;
   let killed = new Set<string>();
   const kill = ({ living }: Sighting): void => {
     for (const process of living) signalProcess(process, SIGKILL);
     killed = new Set(living.map(identify));
   };
-  let zombiesBefore = -1;
+  let zombiesBefore: ReadonlySet<string> | null = null;
   let isOutrun = !isStopped;
   let stillsLeft = MAX_STILLS;
   for (let round = 1;; round++) {
@@ -148,14 +150,16 @@ async function killAll(
       await waitUntilGone(sighting?.living ?? [], KILL_WAIT_MS);
     }
     const sighting = look();
-    const { living, zombieCount } = sighting;
+    const { living } = sighting;
+    const zombies: ReadonlySet<string> = new Set(sighting.zombies.map(identify));
     // A single look can miss a process that was forked meanwhile; but then its parent's zombie is new.
-    if (living.length === 0 && zombieCount === zombiesBefore) return [];
-    // On a machine that is this busy a single look may have taken all of the time.
-    if (performance.now() > deadline && !standsStill) return living;
+    const hasNewZombies = zombiesBefore === null || !zombies.isSubsetOf(zombiesBefore);
+    if (living.length === 0 && !hasNewZombies) return { survivors: [], isOutrun: false };
     const isNews = living.length === 0 || living.some((process) => !killed.has(identify(process)));
+    // On a machine that is this busy a single look may have taken all of the time.
+    if (performance.now() > deadline && !standsStill) return { survivors: living, isOutrun: isNews };
     isOutrun = isNews && round > FREE_ROUNDS;
-    zombiesBefore = zombieCount;
+    zombiesBefore = zombies;
     kill(sighting);
     await waitUntilGone(living, KILL_WAIT_MS);
   }

@@ -358,9 +358,11 @@ export class ProcessManager {
 
   async #endTrees(graceMs: number, sparesKept: boolean): Promise<Set<number>> {
     try {
-      const { survivors } = await this.children.end({ graceMs, sparesKept });
+      const { survivors, isOutrun = false } = await this.children.end({ graceMs, sparesKept });
       if (survivors.length > 0) {
         this.#options.log.warn("processes survived the end of their session", { pids: survivors.join(" ") });
+      } else if (isOutrun) {
+        this.#options.log.warn("processes that never stop forking may have survived the end of their session");
       }
       return new Set(survivors);
     } catch (error) {
