@@ -4,7 +4,7 @@
  * Limits, orphans and zombies belong to a whole process. A server has one to itself; the runtime's parallel tests are
  * threads of one, in which the children of one file would be marked, ended and reaped by another. So files that can
  * start children through the C library get a process each. Every file runs with the least set of permissions that
- * serves it.
+ * serves it. `--one-at-a-time` is for files that want the machine for themselves.
  */
 
 import { pathToFileURL } from "node:url";
@@ -63,11 +63,18 @@ async function main(): Promise<boolean> {
   if (!(await deno(["cache", "--quiet", ...files], { stdout: print, stderr: print })).isOk) {
     return sumUp([{ name: "packages", counts: null, isOk: false }], words);
   }
+  if (words.isOneAtATime) {
+    const outcomes = [await checkTypes(files)];
+    for (const [index, file] of files.entries()) {
+      outcomes.push(await runAlone(file, needs[index]!.permissions, words, print));
+    }
+    return sumUp(outcomes, words);
+  }
   const together = (["unit", "serve", "all"] as const).flatMap((permissions) => {
     const chosen = files.filter((_, index) => !needs[index]!.ownProcess && needs[index]!.permissions === permissions);
     return chosen.length === 0 ? [] : [() => runTogether(chosen, permissions, words)];
   });
-  const single = alone.map(({ file, permissions }) => () => runAlone(file, permissions, words));
+  const single = alone.map(({ file, permissions }) => () => runBeside(file, permissions, words));
   return sumUp(await runAll(together, [() => checkTypes(files), ...single]), words);
 }
 
@@ -125,14 +132,14 @@ async function runTogether(files: readonly string[], permissions: Permissions, w
   return await run(name, ["--parallel", FLAGS[permissions], ...words.options, ...files], print);
 }
 
+async function runAlone(file: string, permissions: Permissions, words: Words, listen: Listener): Promise<Outcome> {
+  return await run(`${file} (${FLAGS[permissions]})`, [FLAGS[permissions], ...words.options, file], listen);
+}
+
 /** Prints all it has to say when it has ended: others run at the same time. */
-async function runAlone(file: string, permissions: Permissions, words: Words): Promise<Outcome> {
+async function runBeside(file: string, permissions: Permissions, words: Words): Promise<Outcome> {
   const output: Uint8Array<ArrayBuffer>[] = [];
-  const outcome = await run(
-    `${file} (${FLAGS[permissions]})`,
-    [FLAGS[permissions], ...words.options, file],
-    (bytes) => void output.push(bytes.slice()),
-  );
+  const outcome = await runAlone(file, permissions, words, (bytes) => void output.push(bytes.slice()));
   const isSkipped = words.filter !== null && outcome.isOk && countOf(outcome.counts) === 0;
   if (!isSkipped) output.forEach(print);
   return outcome;

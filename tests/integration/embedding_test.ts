@@ -28,7 +28,7 @@ Deno.test("a module that exports a handler is served by deno serve", async () =>
     );
     const config = `${ROOT}deno.json`;
     const child = new Deno.Command(Deno.execPath(), {
-      args: ["serve", "--no-check", "--config", config, "-A", "--host", "127.0.0.1", "--port", "0", module],
+      args: ["serve", "--no-check", "--config", config, "-P=serve", "--host", "127.0.0.1", "--port", "0", module],
       stdin: "null",
       stdout: "null",
       stderr: "piped",

@@ -89,7 +89,7 @@ Deno.test("a test that does more than its file's imports tell of fails for want 
 Deno.test("tasks with folders of their own run every file in them", () => {
   const { tasks } = JSON.parse(Deno.readTextFileSync(`${ROOT}deno.json`));
   for (const name of ["attack", "fuzz", "soak"]) {
-    assert.match(tasks[name], new RegExp(` tests/${name}/\\*\\.ts$`));
+    assert.match(tasks[name], new RegExp(`^deno task test --one-at-a-time tests/${name}/\\*\\.ts$`));
     assert.ok([...Deno.readDirSync(`${ROOT}tests/${name}`)].every(({ isFile }) => isFile), `tests/${name} has folders`);
   }
 });
@@ -106,3 +106,32 @@ Deno.test("whatever starts the server from source names the server's set of perm
   assert.ok(templates.length >= 3);
   for (const template of templates) assert.match(template, /^\{deno\} run --quiet -P=serve /);
 });
+
+Deno.test("tests that start the server from source give it no more than its set of permissions", () => {
+  // A list of arguments that runs the program itself, or a module of the test's own as a server.
+  const starts = (text: string) =>
+    (text.match(/\[[^[\]]*\]/g) ?? []).filter((list) => /\bmain\.ts[`"]/.test(list) || /^\[\s*"serve"/.test(list));
+  const own = new URL(import.meta.url).pathname;
+  const lists = sourceFilesBelow(`${ROOT}tests`).filter((path) => path !== own)
+    .flatMap((path) => starts(Deno.readTextFileSync(path)).map((list) => ({ path, list })));
+  assert.ok(lists.length >= 3, `${lists.length} lists`);
+  for (const { path, list } of lists) assert.doesNotMatch(list, /"(-A|--allow-all)"/, path);
+});
+
+Deno.test("files run one at a time run in order, each with what it needs, and are summed up", () =>
+  inScratchDirectory(async (directory) => {
+    await layTests(directory);
+    await Deno.writeTextFile(`${directory}/tests/scene.ts`, "export const nothing = 1;\n");
+    const files = ["tests/two_test.ts", "tests/one_test.ts", "tests/scene.ts"];
+    const { code, text } = await runTests(directory, ["--one-at-a-time", ...files]);
+    assert.equal(code, 0, text);
+    assert.match(text, /window resize[^]*ok \| 1 passed[^]*makes a directory[^]*ok \| 1 passed/);
+    assert.match(text, /\nok \| 2 passed \| 0 failed \| 0 ignored/);
+  }));
+
+function sourceFilesBelow(folder: string): string[] {
+  return [...Deno.readDirSync(folder)].flatMap(({ name, isDirectory }) => {
+    const path = `${folder}/${name}`;
+    return isDirectory ? sourceFilesBelow(path) : name.endsWith(".ts") ? [path] : [];
+  });
+}

@@ -11,6 +11,7 @@ export interface Words {
   readonly options: readonly string[];
   /** What `--filter` was given; null without it. */
   readonly filter: string | null;
+  readonly isOneAtATime: boolean;
   readonly isHelp: boolean;
 }
 
@@ -21,21 +22,29 @@ const WITH_VALUE = new Set([
   ...["--coverage-threshold", "--node-modules-linker", "--min-dep-age", "--inspect-publish-uid"],
 ]);
 
-export const USAGE = `Usage: deno task test [FILE or FOLDER]... [flags of deno test]
+export const USAGE = `Usage: deno task test [--one-at-a-time] [FILE or FOLDER]... [flags of deno test]
 
 Runs all tests, or those of the files and folders named. Examples:
   deno task test tests/process/
   deno task test tests/process/session/manager_test.ts --filter resize
+
+--one-at-a-time runs the files one after the other and prints what they say at once: for those that measure, fill the
+machine, or take long.
 `;
 
 export function parseWords(args: readonly string[]): Words {
   const paths: string[] = [];
   const options: string[] = [];
   let filter: string | null = null;
+  let isOneAtATime = false;
   for (let index = 0; index < args.length; index++) {
     const word = args[index]!;
     if (!word.startsWith("-")) {
       paths.push(word);
+      continue;
+    }
+    if (word === "--one-at-a-time") {
+      isOneAtATime = true;
       continue;
     }
     // The rest is for the tests themselves: it has to stay behind the files, where no flag of ours can go.
@@ -49,7 +58,8 @@ export function parseWords(args: readonly string[]): Words {
     options.push(hasNextWord && name.startsWith("--") ? `${name}=${value}` : word);
     if (hasNextWord && !name.startsWith("--")) options.push(value!);
   }
-  return { paths, options, filter, isHelp: options.some((word) => word === "--help" || word === "-h") };
+  const isHelp = options.some((word) => word === "--help" || word === "-h");
+  return { paths, options, filter, isOneAtATime, isHelp };
 }
 
 /** `--name=value` in two, at its first equals sign. */

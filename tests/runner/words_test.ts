@@ -6,6 +6,7 @@ Deno.test("parseWords() tells paths from flags, also from those whose value is t
     paths: ["tests/rpc", "tests/os/errno_test.ts"],
     options: ["--filter=resize", "--fail-fast"],
     filter: "resize",
+    isOneAtATime: false,
     isHelp: false,
   });
   assert.deepEqual(parseWords(["-c", "deno.json", "--shuffle=7"]).options, ["-c", "deno.json", "--shuffle=7"]);
@@ -18,8 +19,14 @@ Deno.test("parseWords() takes any value, as one word and as two", () => {
     paths: [],
     options: ["--filter=--help"],
     filter: "--help",
+    isOneAtATime: false,
     isHelp: false,
   });
+});
+
+Deno.test("parseWords() keeps the runner's own flag to itself", () => {
+  const { isOneAtATime, options, paths } = parseWords(["--one-at-a-time", "tests/soak/processes.ts", "--fail-fast"]);
+  assert.deepEqual([isOneAtATime, options, paths], [true, ["--fail-fast"], ["tests/soak/processes.ts"]]);
 });
 
 Deno.test("parseWords() refuses a flag without its value, and words for a program", () => {
