@@ -1,7 +1,9 @@
 /** One shell whose programs are decided, from its start until everything that it started is gone. */
 
+import { listProcesses } from "../os/children/procfs.ts";
 import type { ExitStatus, SpawnedProcess } from "../process/backend.ts";
 import type { PosixBackend } from "../process/posix/posix_backend.ts";
+import { isLiving } from "../process/posix/tree_snapshot.ts";
 import { exitCodeOf, signalText } from "../process/signals.ts";
 import type { WatchedShell, WatchedShellCounters } from "./watched_shell.ts";
 
@@ -12,6 +14,9 @@ export interface ShellGuard {
   /** The shell and everything inside is gone. */
   close?(): Promise<void>;
 }
+
+/** How long what seems to be left may take to be gone, look by look: a process that has closed its output is ending. */
+const LEFT_LOOKS_MS = [1, 4, 10, 20];
 
 export class KernelWatchedShell implements WatchedShell {
   readonly exited: WatchedShell["exited"];
@@ -27,6 +32,7 @@ export class KernelWatchedShell implements WatchedShell {
   #hasClosed = false;
   #process: SpawnedProcess | null = null;
   #ending: Promise<void> | null = null;
+  #leaves: Promise<boolean> | null = null;
 
   constructor(watch: ShellGuard, backend: PosixBackend, onClosed: () => void) {
     this.#watch = watch;
@@ -80,6 +86,10 @@ export class KernelWatchedShell implements WatchedShell {
     this.#running.stopReading();
   }
 
+  leavesProcesses(): Promise<boolean> {
+    return this.#leaves ??= this.#lookForLeft();
+  }
+
   terminate(): Promise<void> {
     return this.#ending ??= this.#end();
   }
@@ -87,6 +97,23 @@ export class KernelWatchedShell implements WatchedShell {
   get #running(): SpawnedProcess {
     if (this.#process === null) throw new Error("a shell was used before it was started");
     return this.#process;
+  }
+
+  async #lookForLeft(): Promise<boolean> {
+    for (const ms of LEFT_LOOKS_MS) {
+      if (!this.#leavesNow()) return false;
+      await new Promise((resolve) => setTimeout(resolve, ms));
+    }
+    // What is being ended by us is not left.
+    return this.#ending === null && this.#leavesNow();
+  }
+
+  #leavesNow(): boolean {
+    if (this.#ending !== null) return false;
+    const nothing = this.#running.leavesNothing?.() ?? null;
+    if (nothing !== null) return !nothing;
+    // A namespace has ended with its shell. Otherwise the shell led a session.
+    return !this.isAlone && listProcesses().some((process) => process.sid === this.pid && isLiving(process));
   }
 
   async #end(): Promise<void> {
@@ -108,6 +135,8 @@ export class KernelWatchedShell implements WatchedShell {
 
   async #disposeAtEnd(): Promise<void> {
     await this.closed;
+    // Who tells what is left is not heard any more after this.
+    await this.leavesProcesses();
     this.#onClosed();
     this.#process?.dispose();
     await this.#watch.close?.();

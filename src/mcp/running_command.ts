@@ -20,7 +20,7 @@ export interface CommandEnd {
   readonly exitCode: number;
   /** The signal that ended the shell itself. */
   readonly signal: string | null;
-  /** Children held the output open after the shell had ended. They were ended too. */
+  /** Children still ran after the shell had ended, and were ended too. */
   readonly leftChildren: boolean;
 }
 
@@ -119,8 +119,9 @@ export class RunningCommand {
     const { exitCode, signal } = await shell.exited;
     // The shell has ended in time: what follows cannot time out any more.
     this.#clock.end();
-    const leftChildren = !await this.#drained(shell);
-    if (leftChildren) shell.stopReading();
+    const isDrained = await this.#drained(shell);
+    if (!isDrained) shell.stopReading();
+    const leftChildren = !isDrained || (this.#ending === null && await shell.leavesProcesses());
     await shell.terminate();
     return { reason: this.#ending ?? "exited", exitCode, signal, leftChildren };
   }

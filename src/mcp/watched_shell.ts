@@ -68,6 +68,11 @@ export interface WatchedShell {
   /** Stops and restarts reading: a slow reader pauses the command. */
   pauseOutput(): void;
   resumeOutput(): void;
+  /**
+   * Whether something that it started still runs, for a shell that has exited and closed. What is just ending is given a
+   * moment to be gone. False where nobody can tell.
+   */
+  leavesProcesses(): Promise<boolean>;
   /** Stops waiting for output: for a shell that has exited while its children hold its output open. */
   stopReading(): void;
   /** Ends everything that the shell started, escalated programs too. Resolves when they are gone. Idempotent. */

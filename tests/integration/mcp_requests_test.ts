@@ -39,6 +39,29 @@ mcpTest("a message that is too long is refused and told, and the next one is ser
   assert.match(await server.log, /a message has at most 10485760 bytes: this one was not read/);
 });
 
+mcpTest("what a command leaves running is ended, and the result says so, whatever its output is", async (scene) => {
+  const { work, rules, env } = scene;
+  await using server = new McpServer({ args: rules, env, cwd: work });
+  const { peer } = server;
+  await peer.initialize();
+  const left: [string, true | undefined][] = [
+    ["sleep 600 > /dev/null 2>&1 & echo begun", true],
+    ["env sleep 600 > /dev/null 2>&1 & echo begun", true],
+    ["(env sleep 600 > /dev/null 2>&1 &); echo begun", true],
+    ["env sleep 0 > /dev/null 2>&1 & wait; echo begun", undefined],
+    ["echo begun | cat", undefined],
+    ["echo begun > >(cat)", undefined],
+  ];
+  const policies = ["read-only", "workspace-write", "danger-full-access"];
+  for (const type of policies) {
+    const meta = { "codex/sandbox-state": { sandboxPolicy: { type }, sandboxCwd: work } };
+    for (const [command, expected] of left) {
+      const { output, background_processes_ended } = textOf(await peer.call("shell", shell(command, work), meta));
+      assert.deepEqual([output, background_processes_ended], ["begun\n", expected], `${type}: ${command}`);
+    }
+  }
+});
+
 Deno.test("a patched Bash, or its wrapper, that cannot be executed is named at the start", () =>
   inScratchDirectory(async (directory) => {
     await Deno.writeTextFile(`${directory}/text`, "");

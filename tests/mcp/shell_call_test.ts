@@ -155,6 +155,20 @@ Deno.test("children that hold the output open are waited for a while, then ended
   ]);
 });
 
+Deno.test("children that hold nothing open and are ended with the shell are told, too", async () => {
+  const scene = new Scene();
+  const { peer } = await scene.client();
+  for (const leavesChild of [true, false]) {
+    const started = scene.shells.next();
+    const answer = peer.call("shell", { command: "sleep 60 > log 2>&1 &", workdir: "/work" });
+    const shell = await started;
+    shell.leavesChild = leavesChild;
+    shell.exit(0);
+    assert.equal(textOf(await answer).background_processes_ended, leavesChild || undefined);
+    assert.equal(shell.isTerminated, true);
+  }
+});
+
 Deno.test("a cancelled call ends its command", async () => {
   const scene = new Scene();
   const { peer } = await scene.client();

@@ -23,6 +23,8 @@ class FakeShell implements WatchedShell {
   hasStoppedReading = false;
   /** Whether a child holds the output open after the shell's end. */
   isHeldOpen = false;
+  /** Whether a child that does not is left then. */
+  leavesChild = false;
   readonly counters = { execs: 0, run: 0, escalated: 0, denied: 0, mismatched: 0, refused: 0 };
   readonly #gone = new AbortController();
   readonly #exited = Promise.withResolvers<{ exitCode: number; signal: string | null }>();
@@ -68,6 +70,10 @@ class FakeShell implements WatchedShell {
 
   pauseOutput(): void {}
   resumeOutput(): void {}
+
+  leavesProcesses(): Promise<boolean> {
+    return Promise.resolve(this.leavesChild);
+  }
 
   stopReading(): void {
     this.hasStoppedReading = true;
