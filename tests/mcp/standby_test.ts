@@ -83,7 +83,11 @@ function findings(output: string): { readonly mounts: readonly string[]; readonl
   // Later mounts cover earlier ones in the same place. bubblewrap makes parts of `/proc` read-only that are so already. For
   // an ordinary user it has no right to cut off mounts from the host's, and no need to keep the modes of devices.
   const visible = lines.filter((line) => /^MOUNT \S+ (?!\/proc\/)/.test(line))
-    .map((line) => Deno.uid() === 0 ? line : line.replace(/ master:\d+/, "").replace(/( \/dev\/\w+) ro,/, "$1 rw,"));
+    .map((line) =>
+      Deno.uid() === 0
+        ? line
+        : line.replace(/ master:\d+/, "").replace(/( \/dev\/\w+) r[ow],nosuid,(noexec,)?/, "$1 rw,nosuid,")
+    );
   const mounts = new Map(visible.map((line) => [line.split(" ")[2]!, line]));
   const rest = lines.filter((line) => !/^(MOUNT|first) /.test(line) && line !== ".launch");
   return { mounts: [...mounts.values()].sort(), rest: rest.join("\n") };

@@ -65,6 +65,7 @@ const MS_PRIVATE = 0x40000;
 const MOUNT_ATTR_RDONLY = 1;
 const MOUNT_ATTR_NOSUID = 2;
 const MOUNT_ATTR_NODEV = 4;
+const MOUNT_ATTR_NOEXEC = 8;
 /** The size of `struct mount_attr`. */
 const MOUNT_ATTR_BYTES = 32;
 
@@ -159,7 +160,7 @@ function identity(proc: number, user: Mapped, group: Mapped): NamespaceStep[] {
 
 function mounts(): NamespaceStep[] {
   const hostFiles = mountAttributes(MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, MS_PRIVATE);
-  const devices = mountAttributes(MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID, MS_PRIVATE);
+  const devices = mountAttributes(MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, MS_PRIVATE);
   return [
     // Before devices are forbidden everywhere.
     ...DEVICES.flatMap((path, index): NamespaceStep[] => [

@@ -173,8 +173,12 @@ const CLONE_PARENT = 0x00008000;
 /** The flags of the one `mount` call by which no mount receives or passes on later mounts. */
 export const CLOSE_MOUNTS = 0x4000 | 0x40000; // MS_REC, MS_PRIVATE
 
-/** The flags by which a device becomes read-only, as far as its mode and owner go: it can be written to all the same. */
-export const CLOSE_DEVICE = 0x1 | 0x2 | 0x20 | 0x1000; // MS_RDONLY, MS_NOSUID, MS_REMOUNT, MS_BIND
+/**
+ * The flags by which a device becomes read-only, as far as its mode and owner go: it can be written to all the same. They
+ * are all that a device has afterwards. So MS_NOEXEC is among them: where the host's `/dev` has it, it cannot be taken
+ * away.
+ */
+export const CLOSE_DEVICE = 0x1 | 0x2 | 0x8 | 0x20 | 0x1000; // MS_RDONLY, MS_NOSUID, MS_NOEXEC, MS_REMOUNT, MS_BIND
 
 /** For the `seccomp` call: to install a filter, which lies behind a `sock_fprog` of this many bytes. */
 export const SECCOMP_SET_MODE_FILTER = 1;

@@ -1,6 +1,7 @@
-/** What the host mounts while a sandbox runs, where it shares its mounts with everybody, as most systems do. */
+/** What the host mounts while a sandbox runs, and how it has mounted its devices, where it shares its mounts with everybody, as most systems do. */
 
 import assert from "node:assert/strict";
+import { NO_OWN_SANDBOX } from "../../launch/own_sandbox.ts";
 import { NO_SANDBOX } from "../../support/sandbox_host.ts";
 
 const FIXTURES = new URL("../../fixtures/", import.meta.url).pathname;
@@ -54,8 +55,20 @@ Deno.test({
 });
 
 Deno.test({
-  name: `a sandbox that waited is not used after a mount${REASON === null ? "" : ` (SKIPPED: ${REASON})`}`,
+  name: `devices are protected where the host lets nobody execute them${
+    REASON === null ? "" : ` (SKIPPED: ${REASON})`
+  }`,
   ignore: REASON !== null,
+  async fn() {
+    assert.deepEqual(await seenInside("noexec_devices.ts"), ["writable\nguarded\n", ""]);
+  },
+});
+
+const NO_STANDBYS = REASON ?? NO_OWN_SANDBOX;
+
+Deno.test({
+  name: `a sandbox that waited is not used after a mount${NO_STANDBYS === null ? "" : ` (SKIPPED: ${NO_STANDBYS})`}`,
+  ignore: NO_STANDBYS !== null,
   async fn() {
     assert.deepEqual(await seenInside("standby_mount.ts"), ["waited ", "new ", "waited "]);
   },
