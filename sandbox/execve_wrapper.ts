@@ -7,10 +7,12 @@
  */
 
 import { messageOf } from "../src/errors.ts";
-import { SOCKET_VARIABLES } from "../src/mcp/patched/wrapper_frames.ts";
+import { type ExactWords, SOCKET_VARIABLES } from "../src/mcp/patched/wrapper_frames.ts";
 import { askBeforeExec, type WrapperAnswer, WrapperLink } from "../src/mcp/patched/wrapper_link.ts";
-import { becomeProgram, ownWords } from "../src/os/children/become_program.ts";
+import { becomeProgram, ownEnvironment, ownWords } from "../src/os/children/become_program.ts";
+import { linkOf } from "../src/os/children/foreign_process.ts";
 import { describeErrno } from "../src/os/errno.ts";
+import { byteStringOf, fromByteString, lossyText } from "../src/os/files/byte_string.ts";
 
 const EXIT_REFUSED = 1;
 const EXIT_USAGE = 2;
@@ -33,7 +35,10 @@ export async function execveWrapper(args: readonly string[]): Promise<number> {
   const env = Object.fromEntries(Object.entries(Deno.env.toObject()).filter(([name]) => !OWN_VARIABLES.includes(name)));
   let answer: WrapperAnswer;
   try {
-    answer = await askBeforeExec(WrapperLink.connect(socket), { file, argv: args.slice(1), workdir: Deno.cwd(), env });
+    const cwd = linkOf(Deno.pid, "cwd");
+    const workdir = cwd === null ? Deno.cwd() : lossyText(cwd);
+    const question = { file, argv: args.slice(1), workdir, env, ...exactWords(args.length) };
+    answer = await askBeforeExec(WrapperLink.connect(socket), question);
   } catch (error) {
     console.error(`exec-server execve-wrapper: ${messageOf(error)}: nothing was run`);
     return EXIT_REFUSED;
@@ -51,6 +56,15 @@ export async function execveWrapper(args: readonly string[]): Promise<number> {
     case "exited":
       return answer.exitCode;
   }
+}
+
+/** Empty when everything is text. */
+function exactWords(count: number): { exact?: ExactWords } {
+  const [file, ...argv] = ownWords(count).map(byteStringOf);
+  const env = ownEnvironment().map(byteStringOf);
+  if ([file!, ...argv, ...env].every((word) => typeof fromByteString(word) === "string")) return {};
+  const isOwn = (entry: string) => OWN_VARIABLES.some((name) => entry.startsWith(`${name}=`));
+  return { exact: { file: file!, argv, env: env.filter((entry) => !isOwn(entry)) } };
 }
 
 /** Beyond standard input, output and errors. */

@@ -5,14 +5,7 @@
 
 import assert from "node:assert/strict";
 import { SIGNAL_CODES, signalHandling } from "../support/signal_handling.ts";
-import {
-  ESCALATE,
-  FORBIDDEN,
-  isAlive,
-  type SceneOptions,
-  type WatchedScene,
-  watchTest,
-} from "../support/watched_scene.ts";
+import { ESCALATE, FORBIDDEN, isAlive, type SceneOptions, watchTest } from "../support/watched_scene.ts";
 
 const STOCK: SceneOptions = { patchedBash: { bash: "/bin/bash" } };
 const ASK = '"$BASH_EXEC_WRAPPER"';

@@ -2,18 +2,30 @@
 
 import { isObject } from "../../json_object.ts";
 import { closeDescriptor, O_RDWR, openDescriptor } from "../../os/descriptor.ts";
+import { bytesOf, type ByteString, toByteString } from "../../os/files/byte_string.ts";
 import { allocate, libc } from "../../os/libc.ts";
 import { EPOLLIN } from "../../os/loop/epoll_event.ts";
 import type { Reactor, Registration } from "../../os/loop/reactor.ts";
 import { sendDescriptors } from "../../os/loop/socket_message.ts";
 import { writeLine } from "../../process/watched/caller.ts";
-import { encodeFrame, type Frame, FrameAssembler, FrameFormatError } from "./wrapper_frames.ts";
+import { encodeFrame, type ExactWords, type Frame, FrameAssembler, FrameFormatError } from "./wrapper_frames.ts";
 
 export interface WrapperRequest {
+  readonly file: ByteString;
+  readonly argv: readonly Uint8Array<ArrayBuffer>[];
+  /** As the wrapper tells it: text, in which what is not UTF-8 has been replaced. */
+  readonly workdir: string;
+  /** Entries of the form `NAME=VALUE`. */
+  readonly env: readonly Uint8Array<ArrayBuffer>[];
+}
+
+/** As it is sent. */
+interface SentRequest {
   readonly file: string;
   readonly argv: readonly string[];
   readonly workdir: string;
   readonly env: Readonly<Record<string, string>>;
+  readonly exact?: ExactWords;
 }
 
 const STANDARD_DESCRIPTORS = [0, 1, 2];
@@ -59,7 +71,17 @@ export class WrapperConversation {
     const { message, descriptors } = await this.#next();
     this.#taken.push(...descriptors);
     if (!isRequest(message)) throw new FrameFormatError("a malformed question");
-    return message;
+    const { file, argv, workdir, env, exact } = message;
+    if (exact !== undefined) {
+      return { file: exact.file, argv: exact.argv.map(bytesOf), workdir, env: exact.env.map(bytesOf) };
+    }
+    const encoder = new TextEncoder();
+    return {
+      file: toByteString(file),
+      argv: argv.map((word) => encoder.encode(word)),
+      workdir,
+      env: Object.entries(env).map(([name, value]) => encoder.encode(`${name}=${value}`)),
+    };
   }
 
   /**
@@ -168,11 +190,20 @@ function peerOf(socket: number): number | null {
   return pid > 0 ? pid : null;
 }
 
-function isRequest(message: unknown): message is WrapperRequest {
+function isRequest(message: unknown): message is SentRequest {
   if (typeof message !== "object" || message === null) return false;
-  const { file, argv, workdir, env } = message as Record<string, unknown>;
+  const { file, argv, workdir, env, exact } = message as Record<string, unknown>;
   const isText = (value: unknown): value is string => typeof value === "string" && !value.includes("\0");
   return isText(file) && isText(workdir) && workdir.startsWith("/") && Array.isArray(argv) && argv.every(isText) &&
     isObject(env) &&
-    Object.entries(env).every(([name, value]) => isText(name) && isText(value));
+    Object.entries(env).every(([name, value]) => isText(name) && isText(value)) &&
+    (exact === undefined || isExact(exact));
+}
+
+function isExact(exact: unknown): exact is ExactWords {
+  const { file, argv, env } = (exact ?? {}) as Record<string, unknown>;
+  // deno-lint-ignore no-control-regex
+  const isBytes = (value: unknown): boolean => typeof value === "string" && /^[\x01-\xff]*$/.test(value);
+  const areBytes = (value: unknown): boolean => Array.isArray(value) && value.every(isBytes);
+  return isBytes(file) && areBytes(argv) && areBytes(env);
 }

@@ -5,6 +5,7 @@
 
 import { closeDescriptor } from "../../os/descriptor.ts";
 import { receiveDescriptors } from "../../os/loop/socket_message.ts";
+import type { ByteString } from "../../os/files/byte_string.ts";
 import { allocate } from "../../os/libc.ts";
 
 /**
@@ -20,6 +21,17 @@ const MAX_FRAME_BYTES = 40 * 1024 * 1024;
 
 /** How much is read at once. */
 const READ_BYTES = 64 * 1024;
+
+/**
+ * A member of a question that only our own wrapper sends, and only where something is not UTF-8: the same once more, as
+ * byte strings. A server that does not know it sees replacement characters.
+ */
+export interface ExactWords {
+  readonly file: ByteString;
+  readonly argv: readonly ByteString[];
+  /** Entries of the form `NAME=VALUE`. */
+  readonly env: readonly ByteString[];
+}
 
 export class FrameFormatError extends Error {
   override readonly name = "FrameFormatError";

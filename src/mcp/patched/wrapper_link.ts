@@ -8,7 +8,7 @@ import { allocate } from "../../os/libc.ts";
 import { EPOLLIN } from "../../os/loop/epoll_event.ts";
 import { sharedReactor } from "../../os/loop/reactor.ts";
 import { openSocketPair, sendDescriptors } from "../../os/loop/socket_message.ts";
-import { encodeFrame, FrameAssembler } from "./wrapper_frames.ts";
+import { encodeFrame, type ExactWords, FrameAssembler } from "./wrapper_frames.ts";
 import { tellOwnSignals } from "./wrapper_signals.ts";
 
 export interface WrapperQuestion {
@@ -16,6 +16,8 @@ export interface WrapperQuestion {
   readonly argv: readonly string[];
   readonly workdir: string;
   readonly env: Readonly<Record<string, string>>;
+  /** Only where the above is not all that there is, because not all of it is text. */
+  readonly exact?: ExactWords;
 }
 
 export type WrapperAnswer =

@@ -12,7 +12,7 @@ import { messageOf } from "../../errors.ts";
 import type { PreparedLaunch } from "../../launch/launch_plan.ts";
 import { closeDescriptor } from "../../os/descriptor.ts";
 import { findFileSeenBy, linkOf } from "../../os/children/foreign_process.ts";
-import { toByteString } from "../../os/files/byte_string.ts";
+import { type ByteString, lossyText } from "../../os/files/byte_string.ts";
 import { allocate } from "../../os/libc.ts";
 import { EPOLLERR, EPOLLHUP, EPOLLIN } from "../../os/loop/epoll_event.ts";
 import type { Registration } from "../../os/loop/reactor.ts";
@@ -24,6 +24,7 @@ import {
   type ExecCall,
   type ExecJudge,
 } from "../../process/watched/exec_decision.ts";
+import { describeExec } from "../../process/watched/exec_request.ts";
 import type { ExecCounters } from "../../process/watched/exec_watch.ts";
 import { WrapperConversation, type WrapperRequest } from "./wrapper_conversation.ts";
 
@@ -92,15 +93,15 @@ export class WrapperServer {
   async #converse(conversation: WrapperConversation): Promise<void> {
     const request = await conversation.request();
     this.counters.execs++;
-    const file = resolve("/", request.workdir, request.file);
-    const { argv, workdir: cwd, env } = request;
     const pid = conversation.peerPid ?? 0;
-    if (linkOf(pid, "cwd") !== cwd) {
+    const cwd = linkOf(pid, "cwd");
+    if (cwd === null || lossyText(cwd) !== request.workdir) {
       this.counters.denied++;
-      return conversation.answer({ action: { Deny: { reason: `the caller is not in ${cwd}` } } });
+      return conversation.answer({ action: { Deny: { reason: `the caller is not in ${request.workdir}` } } });
     }
-    const whyItStays = (pathIsNamed: boolean) => this.#escalations.whyItStays(file, pathIsNamed);
-    const call: ExecCall = { file, argv, cwd, env, pid, isShell: true, whyItStays };
+    const file = resolve("/", cwd, request.file) as ByteString;
+    const whyItStays = (pathIsNamed: boolean) => this.#escalations.whyItStays({ file, cwd }, pathIsNamed);
+    const call: ExecCall = { ...describeExec({ ...request, file, cwd }), pid, isShell: true, whyItStays };
     const verdict = await this.#options.judge.decide(call, conversation.gone)
       .catch(() => ({ kind: "deny", reason: null }) as const);
     switch (verdict.kind) {
@@ -113,13 +114,23 @@ export class WrapperServer {
       case "escalate":
         this.counters.escalated++;
         conversation.answer({ action: "Escalate" });
-        return await this.#escalate(conversation, { request, call, pathIsNamed: verdict.pathIsNamed === true });
+        return await this.#escalate(conversation, {
+          request: { ...request, file, cwd },
+          givenName: request.file,
+          call,
+          pathIsNamed: verdict.pathIsNamed === true,
+        });
     }
   }
 
   async #escalate(
     conversation: WrapperConversation,
-    { request, call, pathIsNamed }: { request: WrapperRequest; call: ExecCall; pathIsNamed: boolean },
+    { request, givenName, call, pathIsNamed }: {
+      request: WrapperRequest & { readonly cwd: ByteString };
+      givenName: ByteString;
+      call: ExecCall;
+      pathIsNamed: boolean;
+    },
   ): Promise<void> {
     const tell = (outcome: EscalationOutcome): void => this.#options.judge.onEscalated?.(call, outcome);
     const descriptors = await conversation.descriptors();
@@ -130,16 +141,16 @@ export class WrapperServer {
       else program.signalGroup(signal);
     });
     const tid = conversation.peerPid ?? 0;
-    const encoder = new TextEncoder();
-    const seen = await findFileSeenBy(tid, resolve(request.workdir, request.file));
+    const { file, cwd } = request;
+    const seen = await findFileSeenBy(tid, file);
     const result = await this.#escalations.run(
       { tid, isWaiting: true },
       {
-        givenName: toByteString(request.file),
-        file: call.file,
-        argv: request.argv.map((word) => encoder.encode(word)),
-        env: Object.entries(request.env).map(([name, value]) => encoder.encode(`${name}=${value}`)),
-        cwd: request.workdir,
+        givenName,
+        file,
+        argv: request.argv,
+        env: request.env,
+        cwd,
         seen,
       },
       {

@@ -17,14 +17,24 @@ const SIGACTION_BYTES = 256;
 
 /** The last words of our own command line, as bytes. */
 export function ownWords(count: number): Uint8Array<ArrayBuffer>[] {
-  const bytes = readWholeBytes("/proc/self/cmdline");
+  const words = separated(readWholeBytes("/proc/self/cmdline"));
+  return words.slice(words.length - count);
+}
+
+/** The environment that this process was started with, as bytes. */
+export function ownEnvironment(): Uint8Array<ArrayBuffer>[] {
+  return separated(readWholeBytes("/proc/self/environ"));
+}
+
+function separated(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer>[] {
   const words: Uint8Array<ArrayBuffer>[] = [];
   for (let start = 0; start < bytes.length;) {
     const end = bytes.indexOf(0, start);
+    if (end < 0) break;
     words.push(bytes.subarray(start, end));
     start = end + 1;
   }
-  return words.slice(words.length - count);
+  return words;
 }
 
 /** Does not return if it succeeds; otherwise returns the error number. */

@@ -7,7 +7,7 @@
  */
 
 import { closeDescriptor } from "../descriptor.ts";
-import { fromByteString, lossyText, toByteString } from "../files/byte_string.ts";
+import { type ByteString, toByteString, writeCString } from "../files/byte_string.ts";
 import {
   AT_FDCWD,
   O_DIRECTORY,
@@ -20,7 +20,7 @@ import {
 import { S_IFREG, statFd } from "../files/file_stat.ts";
 import { fileSymbols, settle } from "../files/file_symbols.ts";
 import { ENOENT, ENOTDIR } from "../errno.ts";
-import { allocate, cString, libc, libcFunctions, whilePinned } from "../libc.ts";
+import { allocate, type CBuffer, libc, libcFunctions, whilePinned } from "../libc.ts";
 import { openPidfd } from "./pidfd.ts";
 import { listNumbers, readText } from "./procfs.ts";
 import { getLimit, type Limit, RLIMIT_LOCKS } from "./resource_limits.ts";
@@ -93,21 +93,19 @@ export function limitsOf(tid: number): { readonly resource: number; readonly lim
 }
 
 /** Where a link of a thread's `/proc` leads, as it sees it: `cwd`, `exe`, `fd/3`. Null when it is gone. */
-export function linkOf(tid: number, name: string): string | null {
+export function linkOf(tid: number, name: string): ByteString | null {
   const target = readLinkAt(AT_FDCWD, toByteString(`/proc/${tid}/${name}`));
-  if (typeof target === "number") return null;
-  const text = fromByteString(target);
-  return typeof text === "string" ? text : lossyText(target);
+  return typeof target === "number" ? null : target;
 }
 
 /**
  * Opens the directory at a path through our own mounts, if a thread is in it. What we start there then sees it as we
  * do, and not through the thread's mounts. Null when the thread is in another, or that path is none for us.
  */
-export function openOwnDirectory(tid: number, path: string): number | null {
+export function openOwnDirectory(tid: number, path: ByteString): number | null {
   const theirs = openAt(AT_FDCWD, toByteString(`/proc/${tid}/cwd`), O_PATH | O_DIRECTORY);
   if (theirs < 0) return null;
-  const ours = openWithoutLinks(toByteString(path), O_PATH | O_DIRECTORY);
+  const ours = openWithoutLinks(path, O_PATH | O_DIRECTORY);
   const isSame = ours >= 0 && identityOf(ours) === identityOf(theirs);
   closeDescriptor(theirs);
   if (isSame) return ours;
@@ -119,7 +117,7 @@ export function openOwnDirectory(tid: number, path: string): number | null {
  * What a link of a thread's `/proc` leads to: its name, and which file it is, both of one moment. Null when there is no
  * such link.
  */
-export function fileBehind(tid: number, name: string): { readonly path: string; readonly identity: string } | null {
+export function fileBehind(tid: number, name: string): { readonly path: ByteString; readonly identity: string } | null {
   const fd = openBehind(tid, name);
   if (fd < 0) return null;
   const path = linkOf(Deno.pid, `fd/${fd}`);
@@ -170,7 +168,7 @@ const pathFunctions = libcFunctions({
  * Looks at an absolute path, which may contain links, from a thread's root directory. On another thread, since the path
  * may lead to a mount that does not answer.
  */
-export async function findFileSeenBy(tid: number, path: string): Promise<SeenFile> {
+export async function findFileSeenBy(tid: number, path: ByteString): Promise<SeenFile> {
   if (OWN_PLACES.test(path)) return { type: "unknown" };
   openedAndClosed(await openSeenBy(tid, path));
   // The other thread has got an answer, so the same call is quick here too. And here it gives a reason.
@@ -181,10 +179,10 @@ export async function findFileSeenBy(tid: number, path: string): Promise<SeenFil
  * Opens with `O_PATH` what a path leads to for a thread, in the same way. What only the thread itself finds, as below
  * `/proc/self`, is not found. A descriptor, or negative.
  */
-export async function openSeenBy(tid: number, path: string): Promise<number> {
+export async function openSeenBy(tid: number, path: ByteString): Promise<number> {
   const root = openAt(AT_FDCWD, toByteString(`/proc/${tid}/root`), O_PATH | O_DIRECTORY);
   if (root < 0) return root;
-  const name = cString(path);
+  const name = cPath(path);
   const how = openHow.slice();
   new DataView(how.buffer).setUint32(0, (O_PATH | O_CLOEXEC) >>> 0, true);
   const size = BigInt(OPEN_HOW_BYTES);
@@ -194,7 +192,7 @@ export async function openSeenBy(tid: number, path: string): Promise<number> {
 }
 
 /** The same on this thread, for a place that has answered before. */
-export function fileSeenBy(tid: number, path: string): SeenFile {
+export function fileSeenBy(tid: number, path: ByteString): SeenFile {
   if (OWN_PLACES.test(path)) return { type: "unknown" };
   const root = openAt(AT_FDCWD, toByteString(`/proc/${tid}/root`), O_PATH | O_DIRECTORY);
   if (root < 0) return { type: "unknown" };
@@ -219,10 +217,17 @@ const openHowView = new DataView(openHow.buffer);
 openHowView.setUint32(16, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, true);
 
 /** A descriptor, or minus the error number. */
-function openInRoot(root: number, path: string, flags: number): number {
-  const name = cString(path);
+function openInRoot(root: number, path: ByteString, flags: number): number {
+  const name = cPath(path);
   openHowView.setUint32(0, (flags | O_CLOEXEC) >>> 0, true);
   return settle(() => fileSymbols().syscall(SYS_OPENAT2, root, name, openHow, BigInt(OPEN_HOW_BYTES)));
+}
+
+/** One of its own for each call: some are made on other threads. */
+function cPath(path: ByteString): CBuffer {
+  const name = allocate(path.length + 1);
+  writeCString(path, name);
+  return name;
 }
 
 function openedAndClosed(fd: number): number {

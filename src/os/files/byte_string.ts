@@ -52,7 +52,7 @@ export function writeCString(bytes: ByteString, into: Uint8Array): boolean {
   return true;
 }
 
-function bytesOf(bytes: ByteString): Uint8Array<ArrayBuffer> {
+export function bytesOf(bytes: ByteString): Uint8Array<ArrayBuffer> {
   const raw = new Uint8Array(bytes.length);
   for (let at = 0; at < raw.length; at++) raw[at] = bytes.charCodeAt(at);
   return raw;

@@ -18,7 +18,7 @@ import {
   threadStatus,
 } from "../../os/children/foreign_process.ts";
 import { O_RDWR, openDescriptor } from "../../os/descriptor.ts";
-import { toByteString } from "../../os/files/byte_string.ts";
+import { fromByteString, lossyText } from "../../os/files/byte_string.ts";
 import { AT_FDCWD } from "../../os/files/file_calls.ts";
 import { statAt } from "../../os/files/file_stat.ts";
 import type { Reactor } from "../../os/loop/reactor.ts";
@@ -105,8 +105,12 @@ export class Escalations {
     if (!this.#options.leavesFilesToOthers) this.#options.writable.note(policy);
   }
 
-  /** Why a program would be refused, as far as its path tells; null when it may leave. */
-  async whyItStays(file: string, pathIsNamed: boolean): Promise<string | null> {
+  /** Why a program would be refused, as far as its path and directory tell; null when it may leave. */
+  async whyItStays(request: Pick<ExecRequest, "file" | "cwd">, pathIsNamed: boolean): Promise<string | null> {
+    const file = fromByteString(request.file);
+    // The decision was about text, which could mean another file or directory too.
+    if (typeof file !== "string") return "its path is not valid UTF-8 text";
+    if (typeof fromByteString(request.cwd) !== "string") return "its working directory is not valid UTF-8 text";
     const { writable, leavesFilesToOthers } = this.#options;
     return await whyNotTrusted({
       file,
@@ -145,23 +149,25 @@ export class Escalations {
     { order, taken }: { order: EscalationOrder; taken: number[] },
   ): Promise<EscalationResult> {
     const { tid } = call;
-    const { file } = request;
+    const file = lossyText(request.file);
     const keep = (fd: number): number => (taken.push(fd), fd);
     const status = threadStatus(tid);
     const thread = status === null ? -1 : openThread(tid, status.tgid);
     if (status === null || thread < 0) return { type: "abandoned" };
     keep(thread);
-    const own = statAt(AT_FDCWD, toByteString(file));
+    const own = statAt(AT_FDCWD, request.file);
     const isSame = request.seen.type === "file" && typeof own !== "number" && own.identity === request.seen.identity;
     if (!isSame) return refused(`${file} is another file outside of the sandbox`);
-    const reason = await this.whyItStays(file, order.pathIsNamed);
+    const reason = await this.whyItStays(request, order.pathIsNamed);
     if (reason !== null) return refused(reason);
     const extra = order.passFds ? inheritableDescriptors(tid).filter((fd) => fd > 2) : [];
     if (extra.length > MAX_PASSED_DESCRIPTORS) {
       return refused(`it has ${extra.length} open descriptors, and at most ${MAX_PASSED_DESCRIPTORS} can be passed on`);
     }
     // The decision was about this directory; another thread of the caller may have changed it since.
-    if (linkOf(tid, "cwd") !== request.cwd) return refused(`its working directory is no longer ${request.cwd}`);
+    if (linkOf(tid, "cwd") !== request.cwd) {
+      return refused(`its working directory is no longer ${lossyText(request.cwd)}`);
+    }
     const directory = openOwnDirectory(tid, request.cwd);
     if (directory === null) return refused("its working directory exists only inside the sandbox");
     keep(directory);

@@ -25,8 +25,9 @@ import {
 } from "../../os/children/remote_memory.ts";
 import { closeDescriptor } from "../../os/descriptor.ts";
 import { EACCES, EBADF, EFAULT, ENAMETOOLONG, ENOENT } from "../../os/errno.ts";
-import { type ByteString, byteStringOf, toByteString } from "../../os/files/byte_string.ts";
+import { type ByteString, byteStringOf, lossyText, toByteString } from "../../os/files/byte_string.ts";
 import type { SupervisedCall } from "../posix/supervised_calls.ts";
+import type { ExecCall } from "./exec_decision.ts";
 
 const E2BIG = 7;
 /** The longest path the kernel takes, without its end. */
@@ -46,18 +47,37 @@ export interface ExecRequest {
   /** What the kernel will call it to the program itself: as the caller named it, or a name made of a descriptor. */
   readonly givenName: ByteString;
   /** As the caller named it, absolute, and with `.` and `..` removed as text. */
-  readonly file: string;
+  readonly file: ByteString;
   readonly argv: readonly Uint8Array<ArrayBuffer>[];
   readonly env: readonly Uint8Array<ArrayBuffer>[];
-  readonly cwd: string;
+  readonly cwd: ByteString;
   /** The file that the caller sees there. */
   readonly seen: SeenFile;
+}
+
+/** A byte order mark is part of a word. */
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+
+/** For whoever decides, as text: what is not UTF-8 is replaced. */
+export function describeExec(
+  { file, argv, env, cwd }: Pick<ExecRequest, "file" | "argv" | "env" | "cwd">,
+): Pick<ExecCall, "file" | "argv" | "env" | "cwd"> {
+  const variables = env.map((entry) => decoder.decode(entry)).flatMap((entry) => {
+    const end = entry.indexOf("=");
+    return end <= 0 ? [] : [[entry.slice(0, end), entry.slice(end + 1)]];
+  });
+  return {
+    file: lossyText(file),
+    argv: argv.map((word) => decoder.decode(word)),
+    cwd: lossyText(cwd),
+    env: Object.fromEntries(variables),
+  };
 }
 
 /** How a call names its program. What it means depends on the caller's directory and descriptors at that time. */
 export interface ExecName {
   readonly directory: number;
-  readonly path: string;
+  readonly path: ByteString;
   readonly flags: number;
 }
 
@@ -75,7 +95,7 @@ export class ExecExperience {
   /** Directories that have answered: they are not on a mount that hangs. */
   readonly #answering = new Set<string>();
 
-  async find(tid: number, path: string): Promise<SeenFile> {
+  async find(tid: number, path: ByteString): Promise<SeenFile> {
     const directory = dirname(path);
     if (this.#answering.has(directory)) return fileSeenBy(tid, path);
     const seen = await findFileSeenBy(tid, path);
@@ -98,7 +118,7 @@ export async function readExecRequest(
     const memory = new RemoteMemory(call.tid, options);
     const copies = await memory.read({ text, lists: [argv, env], maxBytes: MAX_EXEC_BYTES });
     if (copies.text.length > MAX_PATH_BYTES) return ENAMETOOLONG;
-    const path = new TextDecoder().decode(copies.text);
+    const path = byteStringOf(copies.text);
     const name = { directory, path, flags };
     const place = placeOf(call.tid, name);
     if (typeof place === "number") return place;
@@ -108,8 +128,8 @@ export async function readExecRequest(
     if (seen.type === "missing") return ENOENT;
     if (seen.type === "file" && !seen.isProgram) return EACCES;
     const [argvCopy, envCopy] = copies.lists;
-    const file = isOpenFile ? place.absolute : resolve("/", place.absolute);
-    const givenName = (toByteString(place.prefix) + byteStringOf(copies.text)) as ByteString;
+    const file = isOpenFile ? place.absolute : resolve("/", place.absolute) as ByteString;
+    const givenName = (toByteString(place.prefix) + path) as ByteString;
     const identity = place.openFile ??
       (seen.type === "file" ? seen.identity : await identitySeenBy(call.tid, place.absolute));
     return { givenName, file, argv: argvCopy!, env: envCopy!, cwd: place.cwd, seen, name, identity };
@@ -127,7 +147,7 @@ export async function openNamed(tid: number, name: ExecName): Promise<number> {
   return place.openFile === null ? await openSeenBy(tid, place.absolute) : openBehind(tid, linkName(name.directory));
 }
 
-async function identitySeenBy(tid: number, path: string): Promise<string | null> {
+async function identitySeenBy(tid: number, path: ByteString): Promise<string | null> {
   const fd = await openSeenBy(tid, path);
   if (fd < 0) return null;
   const identity = identityOf(fd);
@@ -137,8 +157,8 @@ async function identitySeenBy(tid: number, path: string): Promise<string | null>
 
 interface Place {
   /** May contain links, `.` and `..`. */
-  readonly absolute: string;
-  readonly cwd: string;
+  readonly absolute: ByteString;
+  readonly cwd: ByteString;
   /** Which file, when it is not looked up by name. The name then only tells what was opened once. */
   readonly openFile: string | null;
   /** What the kernel puts before the path when it tells the program. */
@@ -154,7 +174,7 @@ function placeOf(tid: number, { directory, path, flags }: ExecName): Place | num
   if (path !== "") {
     const base = isHere ? cwd : linkOf(tid, linkName(directory));
     if (base === null) return EBADF;
-    return { absolute: `${base}/${path}`, cwd, openFile: null, prefix: isHere ? "" : `${opened}/` };
+    return { absolute: `${base}/${path}` as ByteString, cwd, openFile: null, prefix: isHere ? "" : `${opened}/` };
   }
   // Both of one moment: another thread may put something else there in between.
   const file = fileBehind(tid, linkName(directory));

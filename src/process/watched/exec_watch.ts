@@ -22,7 +22,7 @@ import {
   type ExecJudge,
   type ExecVerdict,
 } from "./exec_decision.ts";
-import { ExecExperience, type ExecRequest, readExecRequest, type WaitingExec } from "./exec_request.ts";
+import { describeExec, ExecExperience, type ExecRequest, readExecRequest, type WaitingExec } from "./exec_request.ts";
 import { Lineage } from "./lineage.ts";
 import { runStrictly } from "./strict_exec.ts";
 
@@ -98,8 +98,8 @@ export class ExecWatch implements ExecAnswerer {
     if (!call.isWaiting) return;
     if (typeof request === "number") return void call.fail(request);
     this.counters.execs++;
-    const whyItStays = (pathIsNamed: boolean) => this.#escalations.whyItStays(request.file, pathIsNamed);
-    const described = { ...describe(request, { pid, isShell }), whyItStays };
+    const whyItStays = (pathIsNamed: boolean) => this.#escalations.whyItStays(request, pathIsNamed);
+    const described = { ...describeExec(request), pid, isShell, whyItStays };
     const verdict = await this.#ask(described);
     switch (verdict.kind) {
       case "run":
@@ -134,7 +134,7 @@ export class ExecWatch implements ExecAnswerer {
     // A name that begins in the caller's directory or descriptor can be made to mean another file.
     const isUncertain = request.identity === null && !request.name.path.startsWith("/");
     if (strictExec && isUncertain) {
-      return await this.#deny(call, `cannot find out which file ${request.file} is`);
+      return await this.#deny(call, `cannot find out which file ${described.file} is`);
     }
     this.counters.run++;
     this.#lineage?.executes(described.pid);
@@ -185,24 +185,4 @@ export class ExecWatch implements ExecAnswerer {
       this.#waitingReads.shift()?.();
     }
   }
-}
-
-const decoder = new TextDecoder();
-
-function describe(
-  { file, argv, env, cwd }: ExecRequest,
-  { pid, isShell }: { pid: number; isShell: boolean },
-): ExecCall {
-  const variables = env.map((entry) => decoder.decode(entry)).flatMap((entry) => {
-    const end = entry.indexOf("=");
-    return end <= 0 ? [] : [[entry.slice(0, end), entry.slice(end + 1)]];
-  });
-  return {
-    file,
-    argv: argv.map((word) => decoder.decode(word)),
-    cwd,
-    env: Object.fromEntries(variables),
-    pid,
-    isShell,
-  };
 }

@@ -4,7 +4,7 @@
  */
 
 import { closeDescriptor, O_RDONLY, openDescriptor } from "../../os/descriptor.ts";
-import { type ByteString, byteStringOf, fromByteString } from "../../os/files/byte_string.ts";
+import { type ByteString, byteStringOf } from "../../os/files/byte_string.ts";
 import { AT_FDCWD } from "../../os/files/file_calls.ts";
 import { readAt } from "../../os/files/file_content.ts";
 import { S_IFREG, statFd } from "../../os/files/file_stat.ts";
@@ -38,8 +38,7 @@ export async function interpretedScript(
     const line = interpreterLine(file.start);
     if (line === null) return depth === 0 ? null : { interpreter: file.identity, words: all };
     all = [...line, ...all];
-    const path = fromByteString(line[0]!);
-    file = typeof path === "string" ? await lookAt(pid, { directory: AT_FDCWD, path, flags: 0 }) : null;
+    file = await lookAt(pid, { directory: AT_FDCWD, path: line[0]!, flags: 0 });
   }
   return null;
 }
