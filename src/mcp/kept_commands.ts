@@ -12,6 +12,8 @@ import type { RunningCommand } from "./running_command.ts";
 /** A call between two rounds. */
 export interface ParkedCall {
   readonly command: RunningCommand;
+  /** The id of the request that the questions answered. */
+  readonly requestId: string | number;
   /** Rounds so far. */
   readonly rounds: number;
   /** Its handle, if it has one already. */
@@ -129,6 +131,16 @@ export class KeptCommands {
     parked.cancel();
     this.#parked.delete(name);
     return parked.call;
+  }
+
+  /** The client gives up the call whose latest round had this id: its command is ended. */
+  abandon(requestId: string | number): void {
+    for (const [name, { call, cancel }] of this.#parked) {
+      if (call.requestId !== requestId) continue;
+      cancel();
+      this.#parked.delete(name);
+      void call.command.stop();
+    }
   }
 
   /** Forgets all. Ending the commands is up to the caller. */

@@ -33,8 +33,11 @@ export const PROMPT_BATCH_MS = 25;
 /** How long somebody may think about a prompt. A whole day: the call itself ends it earlier. */
 export const PROMPT_PATIENCE_MS = 86_400_000;
 
-/** Between two rounds nobody is connected to the call. A client that does not come back within this time has gone. */
-export const ROUND_PATIENCE_MS = 3_600_000;
+/**
+ * Between two rounds nobody is connected to the call, and over HTTP nothing shows that its client has gone. As long as a
+ * session there may be idle: whoever was asked has answered by then, or has left.
+ */
+export const ROUND_PATIENCE_MS = 1_800_000;
 
 /**
  * Commands with a handle, and calls between two rounds, of one client. Each is a shell with its sandbox, or has ended

@@ -15,21 +15,22 @@ export interface ConnectionOptions extends KeptCommandsOptions {
 export class McpConnection {
   readonly kept: KeptCommands;
   readonly #memory = new Set<string>();
-  readonly #hasSession: boolean;
+  /** Whether everything that comes in through it is from one client. */
+  readonly hasSession: boolean;
   readonly #commands = new Set<RunningCommand>();
   #state: SandboxState | null = null;
   #isClosed = false;
 
   constructor({ hasSession = true, ...options }: ConnectionOptions) {
     this.kept = new KeptCommands(options);
-    this.#hasSession = hasSession;
+    this.hasSession = hasSession;
   }
 
   /**
    * Programs that the client has allowed for the rest of the session. Without a session: for the rest of the command.
    */
   get memory(): Set<string> {
-    return this.#hasSession ? this.#memory : new Set();
+    return this.hasSession ? this.#memory : new Set();
   }
 
   /** What the client has set by an update. A client that has set it is one of the reference's time. */

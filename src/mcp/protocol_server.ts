@@ -16,6 +16,7 @@ import {
   SdkErrorCode,
   Server,
   type ServerContext,
+  type Transport,
 } from "@modelcontextprotocol/server";
 import { DomainError, messageOf } from "../errors.ts";
 import { errorFields, type Logger } from "../log.ts";
@@ -53,6 +54,26 @@ const SIGNING_KEY_BYTES = 32;
 
 type Answers = NonNullable<ToolCall["round"]>["answers"];
 
+/** Tells of all requests that a client cancels: the library forgets a request with its answer, which may be questions. */
+class ToolServer extends Server {
+  readonly #onCancelled: (requestId: string | number) => void;
+
+  constructor(onCancelled: (requestId: string | number) => void, ...rest: ConstructorParameters<typeof Server>) {
+    super(...rest);
+    this.#onCancelled = onCancelled;
+  }
+
+  override async connect(transport: Transport): Promise<void> {
+    // The library calls this one before its own.
+    transport.onmessage = (message) => {
+      if (!("method" in message) || message.method !== "notifications/cancelled") return;
+      const requestId = message.params?.["requestId"];
+      if (typeof requestId === "string" || typeof requestId === "number") this.#onCancelled(requestId);
+    };
+    await super.connect(transport);
+  }
+}
+
 /** Makes the instances. All of them accept each other's rounds, and nobody else's: the key is made anew at each start. */
 export class ProtocolServers {
   readonly #options: ProtocolServerOptions;
@@ -69,7 +90,9 @@ export class ProtocolServers {
 
   create(era: Era, connection: McpConnection): Server {
     const { tools, log } = this.#options;
-    const server = new Server({ name: "exec-server", version: VERSION }, {
+    // Over HTTP other clients use the same ids; there a client gives up a call by closing its connection.
+    const cancelled = connection.hasSession ? (id: string | number) => connection.kept.abandon(id) : () => {};
+    const server = new ToolServer(cancelled, { name: "exec-server", version: VERSION }, {
       capabilities: { experimental: { [SANDBOX_CAPABILITY]: { version: "1.0.0" } }, tools: {} },
       instructions: INSTRUCTIONS,
       requestState: { verify: (state, ctx) => this.#rounds.verify(state, ctx) },
@@ -115,6 +138,7 @@ export class ProtocolServers {
     return {
       tool: params.name,
       arguments: params.arguments,
+      requestId: ctx.mcpReq.id,
       callId,
       meta,
       client,

@@ -31,6 +31,8 @@ import {
 export interface ToolCall {
   readonly tool: string;
   readonly arguments: unknown;
+  /** The client's, for this request. */
+  readonly requestId: string | number;
   /** For the audit. */
   readonly callId: string;
   readonly meta: Readonly<Record<string, unknown>> | undefined;
@@ -225,7 +227,8 @@ export class ToolCalls {
   }
 
   #questions(call: ToolCall, { command, handle, rounds }: Attendance, request: string): CallOutcome {
-    const round = call.connection.kept.park({ command, rounds: rounds + 1, handle, request });
+    const { requestId, connection } = call;
+    const round = connection.kept.park({ command, requestId, rounds: rounds + 1, handle, request });
     return { type: "questions", prompts: command.prompts.open, round };
   }
 

@@ -1,6 +1,7 @@
 /** What the MCP server makes of unusual requests of its client. */
 
 import assert from "node:assert/strict";
+import { McpPeer } from "../support/mcp_peer.ts";
 import { mcpTest, shell, textOf } from "../support/mcp_scene.ts";
 import { McpServer } from "../support/mcp_server.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
@@ -61,6 +62,27 @@ mcpTest("what a command leaves running is ended, and the result says so, whateve
     }
   }
 });
+
+mcpTest(
+  "in the 2026 era a call that was answered with questions can be cancelled, which ends its processes",
+  async (scene) => {
+    const { work, rules, env } = scene;
+    await using server = new McpServer({ args: rules, env, cwd: work });
+    const { peer } = server;
+    const file = `${work}/running`;
+    const policy = { sandboxPolicy: { type: "workspace-write" }, sandboxCwd: work };
+    const meta = { ...McpPeer.modernMeta(), "codex/sandbox-state": policy };
+    const id = peer.nextId;
+    // Whoever waits for the lock gets it when its holder has ended.
+    const call = peer.call("shell", shell(`exec 9> ${file}; flock 9; uname; wait`, work), meta);
+    assert.equal((await call).resultType, "input_required");
+    const lock = (...args: string[]) => new Deno.Command("flock", { args: [...args, file, "true"] }).output();
+    assert.equal((await lock("--nonblock")).code, 1, "it is held");
+    const waiting = lock();
+    peer.notify("notifications/cancelled", { requestId: id });
+    assert.equal((await waiting).code, 0);
+  },
+);
 
 Deno.test("a patched Bash, or its wrapper, that cannot be executed is named at the start", () =>
   inScratchDirectory(async (directory) => {

@@ -1,6 +1,7 @@
 /** Prompts of the 2026 era: they are answers, and the call comes again with what was answered. */
 
 import assert from "node:assert/strict";
+import { ROUND_PATIENCE_MS } from "../../src/mcp/limits.ts";
 import { McpError, McpPeer } from "../support/mcp_peer.ts";
 import { Scene, textOf } from "./scene.ts";
 
@@ -78,6 +79,35 @@ Deno.test("a state belongs to its tool and arguments: with others it is refused,
   assert.equal(textOf(await second).exit_code, 0);
 });
 
+Deno.test("cancelling the call that was answered with questions ends its command, and no other", async () => {
+  const { scene, peer, shell, verdict, round } = await askedOnce();
+  const id = peer.nextId - 1;
+  for (const requestId of [id + 1, String(id), undefined]) peer.notify("notifications/cancelled", { requestId });
+  await peer.request("tools/list", { _meta: META });
+  assert.equal(shell.isTerminated, false);
+  peer.notify("notifications/cancelled", { requestId: id });
+  await peer.request("tools/list", { _meta: META });
+  assert.equal(shell.isTerminated, true);
+  assert.deepEqual(await verdict, { kind: "deny", reason: "User cancelled execution" });
+  await assert.rejects(peer.call("shell", ARGS, META, round), /requestState/);
+  assert.equal(scene.clock.pending, 0, "nothing is left behind");
+});
+
+Deno.test("of several rounds the latest is the one to cancel", async () => {
+  const { scene, peer, shell, round } = await askedOnce();
+  const first = peer.nextId - 1;
+  const second = peer.call("shell", ARGS, META, round);
+  void shell.exec(["ask", "again"]);
+  await scene.passTimeUntil(second);
+  assert.equal((await second).resultType, "input_required");
+  peer.notify("notifications/cancelled", { requestId: first });
+  await peer.request("tools/list", { _meta: META });
+  assert.equal(shell.isTerminated, false, "that one was answered and has gone on");
+  peer.notify("notifications/cancelled", { requestId: first + 1 });
+  await peer.request("tools/list", { _meta: META });
+  assert.equal(shell.isTerminated, true);
+});
+
 Deno.test("an answer that cannot be read is a no, and a question without an answer is asked again", async () => {
   const malformed: unknown[] = [
     ...["yes", null, 5, [], {}, { action: "maybe" }, { action: 1 }],
@@ -148,7 +178,9 @@ Deno.test("a client that does not come back for its prompts loses the command", 
   const shell = await started;
   const verdict = shell.exec(["ask"]);
   await scene.passTimeUntil(first);
-  scene.clock.advance(3_600_000);
+  scene.clock.advance(ROUND_PATIENCE_MS - 1);
+  assert.equal(shell.isTerminated, false);
+  scene.clock.advance(1);
   assert.equal(shell.isTerminated, true);
   assert.deepEqual(await verdict, { kind: "deny", reason: "User cancelled execution" });
 });
