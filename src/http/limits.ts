@@ -21,6 +21,9 @@ export const MAX_BUFFERED_BYTES_OF_ALL = 3 * MAX_BUFFERED_BYTES_PER_CONNECTION;
 /** This much of a body is not counted: nearly all are shorter, and all of a connection's together are 8 MiB. */
 export const SHORT_BODY_BYTES = 64 * KIB;
 
+/** Characters of a URL. Servers refuse requests with a tenth of it; every error about the request repeats it. */
+export const MAX_URL_LENGTH = 64 * KIB;
+
 /** How long one body is read before others get a turn. */
 export const READING_MS = 1;
 

@@ -7,6 +7,7 @@
  */
 
 import { invalidParams } from "../errors.ts";
+import { MAX_URL_LENGTH } from "./limits.ts";
 
 export interface HttpHeader {
   /** Lower case. */
@@ -93,6 +94,9 @@ export function portOf(url: URL): number {
 }
 
 function parseUrl(text: string): URL {
+  if (text.length > MAX_URL_LENGTH) {
+    throw invalidParams(`http/request url is invalid: longer than ${MAX_URL_LENGTH} characters`);
+  }
   const url = URL.parse(text);
   if (url === null) {
     const reason = /^[a-z][a-z0-9+.-]*:/i.test(text) ? "not a valid URL" : "relative URL without a base";

@@ -28,6 +28,9 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** The size of a terminal nobody chose a size for, as in `process.ts`. */
 const TERMINAL = { type: "pty", rows: 24, cols: 80 } as const;
 
+/** Longer texts are the schema's. */
+const PLAIN_ID_LENGTH = 1024;
+
 /** Null: ask the schema. */
 export function plainStart(raw: unknown): ProcessStartRequest | null {
   if (!isObject(raw)) return null;
@@ -35,7 +38,8 @@ export function plainStart(raw: unknown): ProcessStartRequest | null {
     if (!TAKEN.has(name) && !(NULL_ONLY.has(name) && raw[name] === null)) return null;
   }
   const { processId, kind, argv, arg0 = null, env, tty, pipeStdin = false, enforceManagedNetwork = false } = raw;
-  if (typeof processId !== "string" || (kind !== undefined && kind !== "direct")) return null;
+  if (typeof processId !== "string" || processId.length > PLAIN_ID_LENGTH) return null;
+  if (kind !== undefined && kind !== "direct") return null;
   if (!isStrings(argv) || argv.length === 0 || !isStringMap(env)) return null;
   if (arg0 !== null && typeof arg0 !== "string") return null;
   if (typeof tty !== "boolean" || typeof pipeStdin !== "boolean" || typeof enforceManagedNetwork !== "boolean") {

@@ -81,9 +81,15 @@ export type OutputMode = (typeof OUTPUT_MODES)[number];
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const NAME_RULE = "a name has 1 to 64 letters, digits, dots, dashes and underscores, and begins with a letter or digit";
 
+/** Longest `processId`, as of the id of a message: every notification about the process repeats it. */
+export const MAX_PROCESS_ID_LENGTH = 64 * 1024;
+
 /** Fields that mean the same for both kinds of start. */
 const commonStartFields = {
-  processId: z.string(),
+  /** Where a process is only named, an id that is longer is one of no process. */
+  processId: z.string().check(
+    z.maxLength(MAX_PROCESS_ID_LENGTH, `processId must not be longer than ${MAX_PROCESS_ID_LENGTH} characters`),
+  ),
   tty: z.optional(z.boolean()),
   pipeStdin: z._default(z.boolean(), false),
   io: z.optional(ProcessIoField),

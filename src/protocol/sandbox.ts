@@ -356,7 +356,7 @@ export const SandboxParam = noted(
     return z.NEVER;
   }),
   {
-    constraints: ["oneConfinement", "policyMembers", "sandboxPlace"],
+    constraints: ["oneConfinement", "policyMembers", "sandboxPlace", "sandboxPaths"],
     json: { oneOf: [{ required: ["permissions", "windowsSandboxLevel"] }, { required: ["sandboxPolicy"] }] },
   },
 );

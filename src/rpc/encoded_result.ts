@@ -60,7 +60,35 @@ function asciiId(id: RequestId): string {
   return id.startsWith('"') ? escapeToAscii(id) : id;
 }
 
-/** JSON text with every character beyond ASCII written as its escape. */
+const BEYOND_ASCII = /[\u0080-\uffff]/;
+const HEX_DIGITS = new TextEncoder().encode("0123456789abcdef");
+const BACKSLASH = 0x5c;
+const LETTER_U = 0x75;
+
+/**
+ * JSON text with every character beyond ASCII written as its escape. Made as bytes: a text for each character would take
+ * twenty times as long.
+ */
 export function escapeToAscii(json: string): string {
-  return json.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  if (!BEYOND_ASCII.test(json)) return json;
+  const bytes = new Uint8Array(escapedLength(json));
+  let length = 0;
+  for (let at = 0; at < json.length; at++) {
+    const unit = json.charCodeAt(at);
+    if (unit < 0x80) {
+      bytes[length++] = unit;
+      continue;
+    }
+    bytes[length++] = BACKSLASH;
+    bytes[length++] = LETTER_U;
+    for (let shift = 12; shift >= 0; shift -= 4) bytes[length++] = HEX_DIGITS[(unit >> shift) & 0xf]!;
+  }
+  return new TextDecoder().decode(bytes);
+}
+
+/** The length of the escaped text. */
+export function escapedLength(json: string): number {
+  let length = json.length;
+  for (let at = 0; at < json.length; at++) if (json.charCodeAt(at) >= 0x80) length += 5;
+  return length;
 }

@@ -16,6 +16,8 @@ import type { Outlet } from "./call_context.ts";
 
 export class ProcessOutlet implements ProcessEventSink {
   readonly #outlet: Outlet;
+  /** The beginning of each notification of output, by process: an id may be long, and chunks are many. */
+  readonly #heads = new Map<string, string>();
   /** Terminals that others resized while there was no room: the last size of each. */
   readonly #resizedMeanwhile = new Map<string, ProcessResizedNotification>();
 
@@ -32,8 +34,7 @@ export class ProcessOutlet implements ProcessEventSink {
       case "output": {
         const { seq, stream, bytes } = event.chunk;
         // The hot path: base64 needs no escaping, so the largest part of the message is not looked at again.
-        const processId = escapeToAscii(JSON.stringify(event.processId));
-        const head = `{"method":"process/output","params":{"processId":${processId},"seq":${seq},"stream":"${stream}",`;
+        const head = `${this.#headOf(event.processId)}${seq},"stream":"${stream}",`;
         this.#outlet.output([head, '"chunk":"', bytes.toBase64(), '"}}']);
         return;
       }
@@ -51,6 +52,7 @@ export class ProcessOutlet implements ProcessEventSink {
         return;
       }
       case "closed": {
+        this.#heads.delete(event.processId);
         const params: ProcessClosedNotification = { processId: event.processId, seq: event.seq };
         this.#outlet.notify("process/closed", params);
         return;
@@ -70,6 +72,15 @@ export class ProcessOutlet implements ProcessEventSink {
           this.#resized({ uid: event.uid, processId: event.processId, ...event.size });
         }
     }
+  }
+
+  #headOf(processId: string): string {
+    let head = this.#heads.get(processId);
+    if (head === undefined) {
+      head = `{"method":"process/output","params":{"processId":${escapeToAscii(JSON.stringify(processId))},"seq":`;
+      this.#heads.set(processId, head);
+    }
+    return head;
   }
 
   /** There is room again. */

@@ -106,6 +106,7 @@ Deno.test("prepareRequest() refuses what is not a request, in the reference's wo
   const table: [Partial<RequestDescription>, string][] = [
     [{ url: "nope" }, "http/request url is invalid: relative URL without a base"],
     [{ url: "" }, "http/request url is invalid: relative URL without a base"],
+    [{ url: `http://${"é".repeat(30_000_000)}` }, "http/request url is invalid: longer than 65536 characters"],
     [{ url: "http://x:99999/" }, "http/request url is invalid: not a valid URL"],
     [{ url: "ftp://x/" }, "http/request only supports http and https URLs, got ftp"],
     [{ url: "file:///etc/passwd" }, "http/request only supports http and https URLs, got file"],

@@ -51,7 +51,7 @@ Deno.test("plainStart() leaves to the schema whatever is not plainly right", () 
 
 Deno.test("plainStart() gives what the schema gives, and nothing where the schema refuses", () => {
   const values: Record<string, unknown[]> = {
-    processId: ["p", "", 1, null],
+    processId: ["p", "", 1, null, "x".repeat(65_537)],
     kind: ["direct", "prepared", null],
     argv: [["a"], [], ["a", 2], "a", null],
     arg0: ["x", null, 1],

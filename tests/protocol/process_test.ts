@@ -168,6 +168,7 @@ for (const field of ["processId", "argv", "cwd", "env", "tty"]) {
 }
 
 const BAD_START: [Record<string, unknown>, RegExp][] = [
+  [{ processId: "x".repeat(65_537) }, /^processId: processId must not be longer than 65536 characters$/m],
   [{ argv: [] }, /^argv: argv must not be empty$/m],
   [{ argv: "x" }, /^argv/m],
   [{ argv: [1] }, /^argv\.0/m],

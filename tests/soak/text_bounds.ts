@@ -54,12 +54,12 @@ for (const [what, pattern] of PATTERNS) {
   });
 }
 
-// ---------------------------------------------------------------- paths
+// ---------------------------------------------------------------- paths, names and other members
 
 const MAX_PATH_WAIT_MS = 3 * 100;
 const MAX_PATH_GROWTH_MB = 3 * 64;
 
-interface LongPath {
+interface LongMember {
   readonly what: string;
   readonly method: string;
   readonly params: () => Record<string, unknown>;
@@ -71,7 +71,7 @@ const TOO_LONG = /^File name too long \(os error 36\)$/;
 
 const readingConfig = (cwd: string) => ({ cwd, configPaths: [["model"]], requirementsPaths: [] });
 
-const LONG_PATHS: readonly LongPath[] = [
+const LONG_MEMBERS: readonly LongMember[] = [
   {
     what: "a cwd of as many levels as the kernel takes",
     method: "environmentConfig/read",
@@ -96,9 +96,83 @@ const LONG_PATHS: readonly LongPath[] = [
     params: () => ({ path: `file:///%20${"é".repeat(15_000_000)}` }),
     failure: TOO_LONG,
   },
+  {
+    what: "a sandbox path of 7.5 million levels",
+    method: "fs/readFile",
+    params: () => ({ path: "/etc/passwd", sandbox: sandboxed({ type: "path", path: `/${"a/".repeat(7_500_000)}` }) }),
+    failure: TOO_LONG,
+  },
+  {
+    what: "a sandbox path of as many levels as the kernel takes, 250 times",
+    method: "fs/readFile",
+    params: () => {
+      const paths = Array.from({ length: 250 }, (_, i) => ({ type: "path", path: `/${i}${"/a".repeat(2040)}` }));
+      return { path: "/nonexistent", sandbox: sandboxed(...paths) };
+    },
+    failure: /No such file|Operation not permitted|exec-server|sandbox|bubblewrap/,
+  },
+  {
+    what: "a sandbox pattern of 7.5 million levels",
+    method: "fs/readFile",
+    params: () => ({
+      path: "/etc/passwd",
+      sandbox: sandboxed({ type: "glob_pattern", pattern: `/${"a/".repeat(7_500_000)}*` }),
+    }),
+    failure: /^glob pattern has more than 12288 characters$/,
+  },
+  {
+    what: "100 sandbox patterns with 4000 braces",
+    method: "fs/readFile",
+    params: () => {
+      const patterns = new Array(100).fill({ type: "glob_pattern", pattern: `/{a,b}{a,b}${"{a}".repeat(4000)}` });
+      return { path: "/etc/passwd", sandbox: sandboxed(...patterns) };
+    },
+    failure: /^glob pattern has too many characters/,
+  },
+  {
+    what: "a sandbox with 20000 entries for each of 60000 roots",
+    method: "fs/readFile",
+    params: () => {
+      const entries = new Array(20_000).fill({ type: "special", value: { kind: "project_roots" } });
+      return {
+        path: "/etc/passwd",
+        sandbox: { ...sandboxed(...entries), cwd: "/", workspaceRoots: new Array(60_000).fill("/r") },
+      };
+    },
+    failure: /^sandbox has more than 4096 paths$/,
+  },
+  {
+    what: "a URL of 15 million letters that are not ASCII",
+    method: "http/request",
+    params: () => ({ requestId: "r", method: "GET", url: `http://127.0.0.1:1/${"é".repeat(15_000_000)}` }),
+    failure: /^http\/request url is invalid: longer than 65536 characters$/,
+  },
+  {
+    what: "a processId of 15 million letters that are not ASCII",
+    method: "process/start",
+    params: () => ({ processId: "é".repeat(15_000_000), argv: ["true"], cwd: "/", env: {}, tty: false }),
+    failure: /^processId must not be longer than 65536 characters$/,
+  },
+  {
+    what: "a processId of 15 million letters that are not ASCII",
+    method: "process/terminate",
+    params: () => ({ processId: "é".repeat(15_000_000) }),
+    failure: undefined,
+  },
 ];
 
-for (const { what, method, params, failure } of LONG_PATHS) {
+function sandboxed(...paths: unknown[]): Record<string, unknown> {
+  const entries = [{ type: "special", value: { kind: "root" } }, ...paths].map((path, i) => ({
+    path,
+    access: i === 0 ? "read" : "deny",
+  }));
+  return {
+    permissions: { type: "managed", file_system: { type: "restricted", entries }, network: "restricted" },
+    windowsSandboxLevel: "disabled",
+  };
+}
+
+for (const { what, method, params, failure } of LONG_MEMBERS) {
   Deno.test(`${method} of ${what}: nobody else waits`, async () => {
     await using server = await TestServer.start();
     using socket = await RawWebSocket.connect(server.url);
@@ -118,6 +192,22 @@ for (const { what, method, params, failure } of LONG_PATHS) {
     assert.ok(toll.growthMb < MAX_PATH_GROWTH_MB, `resident memory grew by ${toll.growthMb.toFixed(1)} MB`);
   });
 }
+
+Deno.test("2000 chunks of a process with the longest id: nobody else waits", async () => {
+  await using server = await TestServer.start();
+  using socket = await RawWebSocket.connect(server.url);
+  await socket.handshake();
+  const processId = "é".repeat(65_536);
+  const argv = ["bash", "-c", "for ((i = 0; i < 2000; i++)); do printf x; read -t 0.0001; done"];
+  const params = { processId, argv, cwd: "/", env: { PATH: Deno.env.get("PATH") }, tty: true };
+  const toll = await tollOf(server, async () => {
+    await socket.write(fragments(new TextEncoder().encode(JSON.stringify({ id: 7, method: "process/start", params }))));
+    await socket.readUntil(({ method }) => method === "process/closed");
+  });
+  reportToll("2000 chunks of a process with an id of 65536 letters that are not ASCII", toll);
+  assertWaited(toll.longestWaitMs, MAX_PATH_WAIT_MS);
+  assert.ok(toll.growthMb < MAX_PATH_GROWTH_MB, `resident memory grew by ${toll.growthMb.toFixed(1)} MB`);
+});
 
 // ---------------------------------------------------------------- SKILL.md
 

@@ -26,12 +26,39 @@ export interface GlobPattern {
  */
 const MAX_ALTERNATIVES = 256;
 
+/** Characters of one pattern. A match has 4095 bytes at most; the rest is for alternatives. */
+export const MAX_GLOB_LENGTH = 3 * 4096;
+
+/**
+ * Characters that may be looked at for all patterns of a sandbox together. Alternatives are expanded brace by brace, so
+ * that a pattern of a thousand characters takes some thousands; this many take 0.03 s.
+ */
+export const MAX_GLOB_STEPS = 500_000;
+
+/** What is left of `MAX_GLOB_STEPS`. */
+export class GlobSteps {
+  #left: number;
+
+  constructor(steps: number = MAX_GLOB_STEPS) {
+    this.#left = steps;
+  }
+
+  take(steps: number): void {
+    this.#left -= steps;
+    if (this.#left < 0) {
+      throw invalidParams("glob pattern has too many characters, with its alternatives and all others");
+    }
+  }
+}
+
 const WILDCARD = /[*?[{\\]/;
 
 /** An absolute pattern, expanded to one pattern per alternative. */
-export function compileGlob(pattern: string): GlobPattern[] {
+export function compileGlob(pattern: string, steps: GlobSteps = new GlobSteps()): GlobPattern[] {
+  // It is not repeated: the text of an error would be as long.
+  if (pattern.length > MAX_GLOB_LENGTH) throw invalidParams(`glob pattern has more than ${MAX_GLOB_LENGTH} characters`);
   if (pattern.includes("\0")) throw invalidParams("glob pattern must not contain a NUL character");
-  return expandBraces(pattern).map((text) => {
+  return expandBraces(pattern, steps).map((text) => {
     const names = text.split("/").filter((name) => name !== "" && name !== ".");
     if (names.includes("..")) throw invalidParams(`glob pattern must not contain \`..\`: ${pattern}`);
     const fixed = names.findIndex((name) => WILDCARD.test(name));
@@ -146,9 +173,10 @@ function matchesName(tokens: readonly NameToken[], name: string): boolean {
 }
 
 /** `a{b,c}d` as `abd`, `acd`. */
-function expandBraces(pattern: string): string[] {
+function expandBraces(pattern: string, steps: GlobSteps): string[] {
   let expanded = [pattern];
   for (;;) {
+    for (const text of expanded) steps.take(text.length);
     const next = expanded.flatMap((text) => expandFirstBrace(text, pattern));
     if (next.length > MAX_ALTERNATIVES) {
       throw invalidParams(`glob pattern has more than ${MAX_ALTERNATIVES} alternatives: ${pattern}`);

@@ -8,8 +8,8 @@
 
 import { invalidParams } from "../../errors.ts";
 import type { NetworkAccess, PathAccess, Sandbox, SandboxEntry, SpecialPath } from "../../protocol/sandbox.ts";
-import { parsePath } from "../../path_uri.ts";
-import { compileGlob, type GlobPattern } from "./glob_pattern.ts";
+import { MAX_PATH_BYTES, parsePath, PathTooLongError } from "../../path_uri.ts";
+import { compileGlob, type GlobPattern, GlobSteps, MAX_GLOB_LENGTH } from "./glob_pattern.ts";
 import { joinPath } from "../../text_path.ts";
 
 /** One grant or refusal for a path and everything below it. */
@@ -52,6 +52,15 @@ const PLATFORM_PATHS: readonly string[] = [
   "/run/current-system/sw",
 ];
 
+/**
+ * Paths that a sandbox may name, special ones expanded: roots and subpaths multiply. Those of a real one are a hundred;
+ * bubblewrap takes 3000 mounts.
+ */
+const MAX_ENTRIES = 4096;
+
+/** Characters of all these. Those of a real one have 10,000. */
+const MAX_ENTRIES_LENGTH = 1024 * 1024;
+
 /** How clients write a pattern that applies in every workspace root. */
 const PROJECT_ROOTS_SCHEME = "codex-project-roots://";
 
@@ -67,10 +76,11 @@ export function requestedPolicy(sandbox: Sandbox, context: EntryContext): Reques
       if (fileSystem.type === "unrestricted" || grantsWholeDisk(fileSystem.entries)) {
         return { files: "unrestricted", network };
       }
+      const steps = new GlobSteps();
       return {
         files: {
-          entries: fileSystem.entries.flatMap((entry) => expandEntry(entry, sandbox, context)),
-          globs: fileSystem.entries.flatMap((entry) => expandGlob(entry, sandbox)),
+          entries: expandEntries(fileSystem.entries, sandbox, context),
+          globs: fileSystem.entries.flatMap((entry) => expandGlob(entry, sandbox, steps)),
           globScanMaxDepth: fileSystem.globScanMaxDepth,
         },
         network,
@@ -88,6 +98,26 @@ function grantsWholeDisk(entries: readonly SandboxEntry[]): boolean {
     return entry.access === "write" || (entry.access === "read" && isRoot(entry));
   };
   return entries.every(onlyAdds) && entries.some((entry) => entry.access === "write" && isRoot(entry));
+}
+
+function expandEntries(entries: readonly SandboxEntry[], sandbox: Sandbox, context: EntryContext): PolicyEntry[] {
+  const expanded: PolicyEntry[] = [];
+  let length = 0;
+  for (const entry of entries) {
+    // Counted before they are made: each may stand for as many as there are roots.
+    const count = isBelowRoots(entry) ? sandbox.workspaceRoots.length : 1;
+    if (expanded.length + count > MAX_ENTRIES) throw invalidParams(`sandbox has more than ${MAX_ENTRIES} paths`);
+    for (const path of expandEntry(entry, sandbox, context)) {
+      expanded.push(path);
+      length += path.path.length;
+    }
+    if (length > MAX_ENTRIES_LENGTH) throw invalidParams("sandbox has more than 1 MiB of paths");
+  }
+  return expanded;
+}
+
+function isBelowRoots({ path }: SandboxEntry): boolean {
+  return path.type === "special" && path.value.kind === "project_roots";
 }
 
 /** The paths that an entry is about. */
@@ -129,25 +159,28 @@ function expandSpecial(
 /** The subpath in each root. One that is not plainly below a root (`..`, absolute, `.`) grants nothing. */
 function belowRoots(subpath: string | null, { workspaceRoots }: Sandbox): readonly string[] {
   if (subpath === null || subpath === "") return workspaceRoots;
+  if (subpath.length >= MAX_PATH_BYTES) throw new PathTooLongError();
   const names = subpath.split("/");
   if (subpath.startsWith("/") || names.includes(".") || names.includes("..")) return [];
   return workspaceRoots.map((root) => normalise(joinPath(root, subpath)));
 }
 
-function expandGlob({ path, access }: SandboxEntry, sandbox: Sandbox): GlobPattern[] {
+function expandGlob({ path, access }: SandboxEntry, sandbox: Sandbox, steps: GlobSteps): GlobPattern[] {
   // A pattern that grants is accepted and grants nothing, as in the reference: its matches are not known in advance.
   if (path.type !== "glob_pattern" || access !== "deny") return [];
   const { pattern } = path;
-  if (pattern.startsWith("/")) return compileGlob(pattern);
+  if (pattern.length > MAX_GLOB_LENGTH || pattern.startsWith("/")) return compileGlob(pattern, steps);
   const { cwd, workspaceRoots } = requirePlace(sandbox);
   const scheme = /^[A-Za-z][A-Za-z0-9+.-]*:\/\//.exec(pattern)?.[0];
   const below = pattern.slice(scheme?.length ?? 0).replace(/^\/+/, "");
   if ((scheme !== undefined && scheme !== PROJECT_ROOTS_SCHEME) || below === "") {
     throw invalidParams(`glob pattern is neither a path nor in \`${PROJECT_ROOTS_SCHEME}\`: ${pattern}`);
   }
-  if (scheme !== undefined) return workspaceRoots.flatMap((root) => compileGlob(joinPath(escapeGlob(root), below)));
+  if (scheme !== undefined) {
+    return workspaceRoots.flatMap((root) => compileGlob(joinPath(escapeGlob(root), below), steps));
+  }
   if (cwd === null) throw invalidParams(`glob pattern is relative, and the cwd is not on this host: ${pattern}`);
-  return compileGlob(joinPath(escapeGlob(cwd), below));
+  return compileGlob(joinPath(escapeGlob(cwd), below), steps);
 }
 
 /** A root's own name may contain characters that have a meaning in patterns. */

@@ -58,10 +58,16 @@ export const CONSTRAINTS = {
     rule: "Paths in a sandbox are UTF-8.",
     refusal: "^sandbox paths must be UTF-8$",
   },
+  sandboxPaths: {
+    rule: "A sandbox names at most 4096 paths, with one for each root where it speaks of roots. They have at most " +
+      "1048576 characters together.",
+    refusal: "^sandbox has more than ",
+  },
   globPattern: {
     rule:
       "A pattern is absolute, relative to the sandbox's `cwd`, or in `codex-project-roots://`. It has no NUL, no `..`, " +
-      "closed brackets and braces, at most 256 alternatives, and nothing ends in a backslash.",
+      "closed brackets and braces, at most 256 alternatives and 12288 characters, and nothing ends in a backslash. All " +
+      "patterns together, with their alternatives, have some hundred thousand characters.",
     refusal: "^glob pattern (must|has|is neither|ends) ",
   },
   environmentPatterns: {
@@ -109,7 +115,7 @@ export const CONSTRAINTS = {
     refusal: "^http/request method is invalid: ",
   },
   httpUrl: {
-    rule: "`url` is an absolute URL of the scheme `http` or `https` with a host.",
+    rule: "`url` is an absolute URL of the scheme `http` or `https` with a host, and has at most 65536 characters.",
     refusal: "^http/request (url is invalid: |only supports http and https URLs, got )",
   },
   httpHeaders: {

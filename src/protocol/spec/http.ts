@@ -6,7 +6,7 @@ export const HTTP_TEXTS: MethodTexts<"http/request"> = {
   "http/request": {
     params: {
       method: "`GET`, `POST` …",
-      url: "Where to.",
+      url: "Where to; at most 65536 characters.",
       headers: "Header fields in the order they are sent; none unless given. Names may repeat.",
       bodyBase64: "What to send.",
       timeoutMs: "For everything, from the connection to the end of the body. Null: as long as it takes.",

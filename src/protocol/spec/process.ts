@@ -21,7 +21,8 @@ export const PROCESS_TEXTS: MethodTexts<
 > = {
   "process/start": {
     params: {
-      processId: "Chosen by the client; unique in its session until the process is forgotten. Not the number of the " +
+      processId:
+        "Chosen by the client, at most 65536 characters; unique in its session until the process is forgotten. Not the number of the " +
         "operating system.",
       kind:
         "`direct` (default): `argv`, `cwd` and `env` say what to run. `prepared`: started exactly as `request` says, " +

@@ -79,6 +79,8 @@ Deno.test("compileGlob() refuses what it cannot read", () => {
 Deno.test("compileGlob() refuses alternatives that multiply without bound", () => {
   assert.throws(() => compileGlob(`/ws/${"{a,b}".repeat(9)}`), /more than 256 alternatives/);
   assert.equal(compileGlob(`/ws/${"{a,b}".repeat(8)}`).length, 256);
+  assert.throws(() => compileGlob(`/ws/${"{a}".repeat(4000)}`), /^DomainError: glob pattern has too many characters/);
+  assert.throws(() => compileGlob(`/${"{".repeat(20_000_000)}`), /^DomainError: glob pattern has more than 12288 char/);
 });
 
 Deno.test("advanceGlob() comes to an end with patterns made to be slow", () => {

@@ -133,6 +133,24 @@ Deno.test("requestedPolicy() needs to know where it applies when that matters", 
   assert.throws(() => requestedPolicy(sandbox([glob("*.k")], elsewhere), LINUX), /relative/);
 });
 
+Deno.test("requestedPolicy() refuses what is too much, before it is made", () => {
+  const subpath = (path: string): SandboxEntry => ({
+    path: { type: "special", value: { kind: "project_roots", subpath: path } },
+    access: "write",
+  });
+  const roots = (count: number, root: string) => ({ workspaceRoots: new Array<string>(count).fill(root) });
+  const many = new Array<SandboxEntry>(50).fill(subpath("a"));
+  assert.equal(filesOf(sandbox(many, roots(80, "/r"))).entries.length, 4000);
+  assert.throws(() => filesOf(sandbox(many, roots(100_000, "/r"))), /^DomainError: sandbox has more than 4096 paths$/);
+  assert.throws(
+    () => filesOf(sandbox(many, roots(80, `/${"r".repeat(4000)}`))),
+    /sandbox has more than 1 MiB of paths$/,
+  );
+  assert.throws(() => filesOf(sandbox([subpath("a/".repeat(1_000_000))])), /^PathTooLongError: File name too long/);
+  const patterns = new Array<SandboxEntry>(200).fill(glob("x".repeat(4000)));
+  assert.throws(() => filesOf(sandbox(patterns)), /^DomainError: glob pattern has too many characters/);
+});
+
 Deno.test("requestedPolicy() refuses patterns of a form it does not know", () => {
   for (const pattern of ["", "file:///tmp/*", "codex-project-roots://", "other-roots://*", "/ws/[a"]) {
     assert.throws(

@@ -11,7 +11,10 @@ function isDenied(text: string, globs: readonly string[] = []) {
     return { access: access as PolicyEntry["access"], path: path! };
   });
   const tree = new FakeTree({ "/ws/sub": "directory", "/ws/link": { link: "sub" } });
-  const denied = watchDenials({ entries, globs: globs.flatMap(compileGlob), globScanMaxDepth: null }, tree);
+  const denied = watchDenials(
+    { entries, globs: globs.flatMap((glob) => compileGlob(glob)), globScanMaxDepth: null },
+    tree,
+  );
   return denied ?? assert.fail("no name is denied");
 }
 
