@@ -31,7 +31,7 @@ const BOMB = "exec 9< <(sleep 600)\n:(){ :|:& };:\n" +
 const LISTING_ERROR = MAX_PROCESSES / 2;
 
 function assertBounded(output: string): void {
-  const most = Number(/^most (\d+)$/m.exec(output)?.[1]);
+  const most = Number(/most (\d+)$/m.exec(output)?.[1]);
   assert.ok(most > 0 && most <= MAX_PROCESSES + LISTING_ERROR, `${most} processes`);
   assert.match(output, /fork: .*Resource temporarily unavailable/);
 }
@@ -56,28 +56,37 @@ for (const sandbox of ["read /, write ws", "read /"]) {
 }
 
 attack(
-  "ended by the time-out of the call, while another client goes on",
+  "stopped by its client, while another one goes on",
   () =>
     inScratchDirectory(async (directory) => {
       const { program, args } = serverCommand();
       const env = { CODEX_HOME: directory };
-      await using server = await TestServer.start({ command: [program, ...args, "mcp"], listen: "127.0.0.1:0", env });
+      const command = [program, ...args, "mcp", "--tools", "all"];
+      await using server = await TestServer.start({ command, listen: "127.0.0.1:0", env });
       const [attacker, other] = [new McpHttpClient({ url: server.url }), new McpHttpClient({ url: server.url })];
       await Promise.all([attacker.peer.initialize(), other.peer.initialize()]);
-      const run = async (client: McpHttpClient, command: string, timeout_ms: number) => {
-        const words = { command, workdir: directory, login: false, timeout_ms };
-        return JSON.parse((await client.peer.call("shell", words)).content[0].text);
+      const ask = async (client: McpHttpClient, tool: string, words: object) =>
+        JSON.parse((await client.peer.call(tool, words)).content[0].text);
+      const place = { workdir: directory, login: false };
+      const bombed = async (): Promise<string> => {
+        const begun = await ask(attacker, "shell", { ...place, command: BOMB, yield_ms: 1 });
+        let { output } = begun;
+        // However long it takes on a busy machine until there are many.
+        while (!/most \d+$/m.test(output)) {
+          const { output: more, running } = await ask(attacker, "shell_poll", { handle: begun.handle, wait_ms: 500 });
+          output += more;
+          assert.equal(running, true, output.slice(0, 1000));
+        }
+        await ask(attacker, "shell_stop", { handle: begun.handle });
+        return output;
       };
       let isOver = false;
-      const bombed = run(attacker, BOMB, 10_000).finally(() => isOver = true);
+      const bomb = bombed().finally(() => isOver = true);
       do {
-        const { exit_code, output } = await run(other, "/bin/echo there", 60_000);
+        const { exit_code, output } = await ask(other, "shell", { ...place, command: "/bin/echo there" });
         assert.deepEqual([exit_code, output], [0, "there\n"]);
       } while (!isOver);
-      const { timed_out, output } = await bombed;
-      assert.equal(timed_out, true);
-      assertBounded(output);
-      assert.match(output, /fork: .*Resource temporarily unavailable/);
+      assertBounded(await bomb);
       await until(() => left(directory).length === 0, () => `left: ${left(directory)}`);
     }),
 );
