@@ -3,6 +3,8 @@
  * nothing, and a table for browsers that have neither.
  */
 
+import { ProtocolError } from "./errors.ts";
+
 interface NativeEncoder {
   toBase64?(): string;
 }
@@ -28,11 +30,19 @@ export function encodeBase64(bytes: Uint8Array): string {
   return encodePortably(bytes);
 }
 
-/** The bytes of standard base64. What is not base64 throws. */
+/**
+ * The bytes of standard base64, as a server sends them.
+ *
+ * @throws {ProtocolError} when they are something else
+ */
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
-  if (native.fromBase64 !== undefined) return native.fromBase64(text);
-  if (nodeBuffer !== undefined) return decodeWithBuffer(text, nodeBuffer);
-  return decodePortably(text);
+  try {
+    if (native.fromBase64 !== undefined) return native.fromBase64(text);
+    if (nodeBuffer !== undefined) return decodeWithBuffer(text, nodeBuffer);
+    return decodePortably(text);
+  } catch (error) {
+    throw new ProtocolError("cannot read what the server sent: not base64", { cause: error });
+  }
 }
 
 /**

@@ -51,6 +51,12 @@ Deno.test("decodeWithBuffer() refuses what is not base64", () => {
   }
 });
 
+Deno.test("what a server sends for base64 and is none is its mistake", () => {
+  for (const sent of ["AAA!", "A", 7, null, undefined, {}]) {
+    assert.throws(() => decodeBase64(sent as string), ProtocolError, `${sent}`);
+  }
+});
+
 Deno.test("backOffMs() begins at once, doubles, is bounded and never nothing after that", () => {
   const options = { firstMs: 100, maxMs: 1000 };
   assert.equal(backOffMs(1, options), 0);

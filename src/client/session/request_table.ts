@@ -8,7 +8,7 @@ import { CONTENT_MEMBERS } from "../../protocol/base64.ts";
 import { ERROR_CODES } from "../../protocol/error_codes.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import type { MethodName } from "../../protocol/method_types.ts";
-import { ServerError } from "../errors.ts";
+import { ProtocolError, ServerError } from "../errors.ts";
 import { isRepeatable } from "./repeatable.ts";
 
 /** Particulars of one request. */
@@ -92,8 +92,10 @@ export class RequestTable {
   /** False: nobody asked, or nobody waits any more. */
   succeed(id: number, result: unknown): boolean {
     const request = this.#take(id);
-    request?.resolve(result);
-    return request !== null;
+    if (request === null) return false;
+    if (isObject(result)) request.resolve(result);
+    else request.reject(new ProtocolError(`${request.method}: the server's answer is not an object`));
+    return true;
   }
 
   /** The server's answer is an error. False: nobody asked, or nobody waits any more. */

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { ProtocolError } from "../../../src/client/errors.ts";
 import { RequestTable } from "../../../src/client/session/request_table.ts";
 
 /** The message of one request, as a server reads it. */
@@ -37,4 +38,21 @@ Deno.test("a request whose content is missing or no base64 is still a message, w
     params: { url: "http://localhost/" },
   });
   assert.deepEqual(sent("process/write", null), { id: 1, method: "process/write", params: null });
+});
+
+Deno.test("a request whose result is no object fails, and nothing else does", async () => {
+  const requests = new RequestTable();
+  const other = requests.add("fs/readFile", {}, {});
+  for (const result of [null, "text", 7, true, [], undefined]) {
+    const { id, answer } = requests.add("process/read", {}, {});
+    const failed = assert.rejects(
+      answer,
+      (error) => error instanceof ProtocolError && /^process\/read: .* not an object$/.test(error.message),
+      `${result}`,
+    );
+    assert.equal(requests.succeed(id, result), true);
+    await failed;
+  }
+  requests.succeed(other.id, { dataBase64: "" });
+  assert.deepEqual(await other.answer, { dataBase64: "" });
 });
