@@ -104,7 +104,9 @@ function startCommand(request: SpawnRequest): Deno.ChildProcess {
 function whatIsMissing(program: string, cwd: string): string {
   try {
     Deno.statSync(cwd);
-    return `there is no program ${JSON.stringify(program)}`;
+    return program.includes("/") && isFile(program.startsWith("/") ? program : `${cwd}/${program}`)
+      ? `the interpreter of program ${JSON.stringify(program)} is missing`
+      : `there is no program ${JSON.stringify(program)}`;
   } catch {
     return `there is no working directory ${cwd}`; // Or none that can be looked at.
   }

@@ -400,6 +400,27 @@ everyBackend("says in the system's words why a program cannot be started", async
   for (const [request, message] of cases) assert.equal(await refusal(backend, request), message, `${request.argv}`);
 });
 
+everyBackend(
+  "says for the log what is missing: the program, its interpreter, or the directory",
+  async ({ backend, directory }) => {
+    const script = `${directory}/script`;
+    await Deno.writeTextFile(script, "#!/no/such/interpreter\n", { mode: 0o755 });
+    const cases: ReadonlyArray<[request: SpawnRequest, detail: string]> = [
+      [command(["/no/such/program"]), 'there is no program "/no/such/program"'],
+      [command([script]), `the interpreter of program "${script}" is missing`],
+      [command(["./script"], { cwd: directory }), 'the interpreter of program "./script" is missing'],
+      [command([script], { cwd: `${directory}/missing` }), `there is no working directory ${directory}/missing`],
+    ];
+    for (const [request, expected] of cases) {
+      await assert.rejects(async () => await backend.spawn(request), (error) => {
+        assert.ok(error instanceof DomainError);
+        assert.equal(error.detail, expected);
+        return true;
+      });
+    }
+  },
+);
+
 everyBackend("refuses NUL bytes by name", async ({ backend }) => {
   const cases: ReadonlyArray<[request: SpawnRequest, what: string]> = [
     [command(["tr\0ue"]), "argument 0"],

@@ -35,7 +35,7 @@ export function findProgram(program: Pick<Program, "argv" | "cwd" | "env">): Uin
   const executable: Uint8Array[] = [];
   let isForbidden = false;
   for (const directory of (program.env.PATH ?? DEFAULT_PATH).split(":")) {
-    const path = resolveIn(program.cwd, directory === "" ? name : `${directory}/${name}`);
+    const path = resolveIn(program.cwd, encoder.encode(directory === "" ? name : `${directory}/${name}`));
     if (mayAccess(path, X_OK)) executable.push(path);
     else isForbidden ||= mayAccess(path, F_OK);
   }
@@ -44,15 +44,25 @@ export function findProgram(program: Pick<Program, "argv" | "cwd" | "env">): Uin
 }
 
 /** A start that failed with ENOENT: the system does not say what is missing, so a look finds out for the log. */
-export function noSuchFile({ argv, cwd }: Pick<Program, "argv" | "cwd">): Error {
+export function noSuchFile(
+  { argv, cwd }: Pick<Program, "argv" | "cwd">,
+  tried: readonly Uint8Array[] = [],
+): Error {
   const bytes = typeof cwd === "string" ? encoder.encode(cwd) : cwd;
-  if (mayAccess(bytes, F_OK)) return detailedFailure(ENOENT, `there is no program ${JSON.stringify(argv[0])}`);
-  return detailedFailure(ENOENT, `there is no working directory ${lossyText(byteStringOf(bytes))}`);
+  if (!mayAccess(bytes, F_OK)) {
+    return detailedFailure(ENOENT, `there is no working directory ${lossyText(byteStringOf(bytes))}`);
+  }
+  const isThere = tried.some((path) => mayAccess(resolveIn(cwd, path), F_OK));
+  return detailedFailure(
+    ENOENT,
+    isThere
+      ? `the interpreter of program ${JSON.stringify(argv[0])} is missing`
+      : `there is no program ${JSON.stringify(argv[0])}`,
+  );
 }
 
 /** The child looks up a relative path in its own directory, and we are elsewhere. */
-function resolveIn(cwd: string | Uint8Array, path: string): Uint8Array {
-  const relative = encoder.encode(path);
+function resolveIn(cwd: string | Uint8Array, relative: Uint8Array): Uint8Array {
   if (relative[0] === SLASH) return relative;
   const base = typeof cwd === "string" ? encoder.encode(cwd) : cwd;
   const joined = new Uint8Array(base.length + 1 + relative.length);

@@ -116,7 +116,8 @@ export async function spawnProgram(program: Program, stdio: ChildStdio): Promise
   const pid = allocate(4);
   let errno = ENOENT;
   try {
-    for (const candidate of findProgram(program)) {
+    const candidates = findProgram(program);
+    for (const candidate of candidates) {
       const path = cString(candidate);
       const buffers = [pid, path, actions, spawnAttributes(), argv, env] as const;
       errno = await whilePinned(buffers, () => spawnFunctions().posix_spawn(...buffers));
@@ -124,7 +125,7 @@ export async function spawnProgram(program: Program, stdio: ChildStdio): Promise
       // Try the next one, as a search path does: this is a directory, or it has disappeared meanwhile.
       if (errno !== EACCES && errno !== ENOENT && errno !== ENOTDIR) break;
     }
-    throw errno === ENOENT ? noSuchFile(program) : failure(errno);
+    throw errno === ENOENT ? noSuchFile(program, candidates) : failure(errno);
   } finally {
     spawnFunctions().posix_spawn_file_actions_destroy(actions);
   }
