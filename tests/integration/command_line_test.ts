@@ -33,6 +33,24 @@ Deno.test("--help lists the commands, serve --help the flags, and both exit 0", 
   for (const flag of ["--listen", "--ws-auth", "--detached-session-ttl-ms"]) assert.ok(stdout.includes(flag), flag);
 });
 
+Deno.test("a path with characters that turn a line round is shown without them, also where the runtime names it", async () => {
+  const path = "/no/\u202etxt.token";
+  for (
+    const words of [
+      ["--ws-auth", "capability-token", "--ws-token-file", path],
+      ["--ws-auth", "tokens", "--tokens", path],
+      ["--tls-cert", path, "--tls-key", path],
+    ]
+  ) {
+    const { code, stderr } = await runCli([
+      "--listen",
+      words[0] === "--tls-cert" ? "wss://127.0.0.1:0" : "ws://127.0.0.1:0",
+      ...words,
+    ]);
+    assert.deepEqual([code, stderr.includes("\u202e"), stderr.includes("\\u202e")], [1, false, true], stderr);
+  }
+});
+
 Deno.test("a mistyped flag exits 2 and names the nearest one", async () => {
   const { code, stdout, stderr } = await runCli(["--lisen", "ws://127.0.0.1:0"]);
   assert.deepEqual([code, stdout], [2, ""]);

@@ -6,6 +6,7 @@
  */
 
 import { messageOf } from "../../errors.ts";
+import { printable } from "../../printable.ts";
 import { type AuthConfig, SharedSecret, TokenDigest, UrlToken } from "../../transport/door/auth.ts";
 import { systemClock } from "../../clock.ts";
 import { ID_RULE, isExecutorId } from "../../transport/tokens/id_pattern.ts";
@@ -137,7 +138,7 @@ async function readSecret(path: string, writtenAs: string, readTextFile: ReadTex
   try {
     text = (await readTextFile(path)).trim();
   } catch (error) {
-    throw refusal(`cannot read ${writtenAs} ${quoted(path)}: ${messageOf(error)}`, error);
+    throw refusal(`cannot read ${writtenAs} ${quoted(path)}: ${printable(messageOf(error))}`, error);
   }
   if (text === "") throw refusal(`${writtenAs} ${quoted(path)}: the file is empty`);
   // Decoding has replaced what was not UTF-8: different secrets would have become the same, weaker one.

@@ -5,6 +5,7 @@
  */
 
 import { messageOf } from "../../errors.ts";
+import { printable } from "../../printable.ts";
 import { formatTokenFile, parseTokenFile, type TokenEntry, TokenFileError } from "../../transport/tokens/token_file.ts";
 import { quoted, refusal } from "../cli_error.ts";
 
@@ -15,7 +16,7 @@ export async function readTokenFile(path: string): Promise<readonly TokenEntry[]
     text = await Deno.readTextFile(path);
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return [];
-    throw refusal(`cannot read --tokens ${quoted(path)}: ${messageOf(error)}`, error);
+    throw refusal(`cannot read --tokens ${quoted(path)}: ${printable(messageOf(error))}`, error);
   }
   try {
     return parseTokenFile(text).entries;
@@ -50,6 +51,6 @@ export async function changeTokenFile(
     }
   } catch (error) {
     if (!(error instanceof Deno.errors.NotFound || error instanceof Deno.errors.PermissionDenied)) throw error;
-    throw refusal(`cannot change --tokens ${quoted(path)}: ${error.message}`, error);
+    throw refusal(`cannot change --tokens ${quoted(path)}: ${printable(error.message)}`, error);
   }
 }

@@ -4,6 +4,7 @@
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { messageOf } from "../../errors.ts";
+import { printable } from "../../printable.ts";
 
 export interface TlsFiles {
   /** PEM: the server's certificate first, then those that lead to the authority. */
@@ -70,7 +71,7 @@ async function readFile(flag: string, path: string): Promise<{ text: string; inf
     }
     return { text: new TextDecoder().decode(bytes.subarray(0, end)), info };
   } catch (error) {
-    throw new Error(`cannot read ${flag} ${JSON.stringify(path)}: ${messageOf(error)}`);
+    throw new Error(printable(`cannot read ${flag} ${JSON.stringify(path)}: ${messageOf(error)}`));
   }
 }
 

@@ -4,6 +4,7 @@
  */
 
 import { messageOf } from "../../../errors.ts";
+import { printable } from "../../../printable.ts";
 import { CliError, quoted, refusal, usageError } from "../../cli_error.ts";
 import type { Environment, GivenAs } from "../../flags.ts";
 import type { Place, ResolvedPlace, WHERE_FLAGS, WhereValues } from "./place.ts";
@@ -133,7 +134,7 @@ async function readToken(writtenAs: string, path: string): Promise<string> {
   try {
     text = await Deno.readTextFile(path);
   } catch (error) {
-    throw refusal(`cannot read ${writtenAs} ${quoted(path)}: ${messageOf(error)}`, error);
+    throw refusal(`cannot read ${writtenAs} ${quoted(path)}: ${printable(messageOf(error))}`, error);
   }
   const token = text.trim();
   if (token === "") throw refusal(`cannot read ${writtenAs} ${quoted(path)}: the file is empty`);
