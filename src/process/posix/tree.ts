@@ -164,10 +164,8 @@ export class ProcessTree {
    * child leaves is one of them, or below one. Where the kernel does not list them, looks at everything.
    */
   unendedNow(): (root: TreeRoot) => boolean {
-    const adopted = this.#listAdopted();
-    const stats = adopted === null
-      ? [...this.#listProcesses()]
-      : [Deno.pid, ...adopted].map(readStat).filter((stat) => stat !== null);
+    const own = this.#listAdopted();
+    const stats = own === null ? [...this.#listProcesses()] : [Deno.pid, ...own].flatMap((pid) => readStat(pid) ?? []);
     const snapshot = this.#snapshotOf(stats);
     const owners = stats.map((stat) => snapshot.ownerOf(stat)).filter((owner) => owner.type === "roots");
     const unended = new Set([...this.#unreapedRoots.values(), ...owners.flatMap(({ candidates }) => candidates)]);
