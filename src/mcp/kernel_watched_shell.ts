@@ -119,7 +119,9 @@ export class KernelWatchedShell implements WatchedShell {
   async #end(): Promise<void> {
     const process = this.#running;
     const leavesNothing = process.leavesNothing?.() ?? this.isAlone;
-    if (leavesNothing && this.#hasExited && this.#hasClosed) {
+    // Output that has ended by itself bears out what is told from inside.
+    const isBorneOut = this.#hasClosed && process.isReadToEnd !== false;
+    if (leavesNothing && this.#hasExited && isBorneOut) {
       // Nothing inside is left, so nothing is looked for: that would take longer than the command.
       await this.#watch.endEscalated();
     } else {

@@ -112,6 +112,11 @@ export interface SpawnedProcess {
    * ended, which finds out.
    */
   leavesNothing?(): boolean | null;
+  /**
+   * False if `stopReading` has closed its output. If it has ended by itself, whoever had it open is gone, the wrapper of a
+   * sandbox too, whatever is told from inside.
+   */
+  readonly isReadToEnd?: boolean;
   /** Resolves when what its sandbox had put on the disk has been removed; absent or null where there is nothing. */
   readonly cleared?: Promise<void> | null;
   /** Signals the child's process group; false when the group is gone. Never hits a reused pid. */

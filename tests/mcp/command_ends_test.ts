@@ -34,7 +34,7 @@ for (const sandbox of WAYS) {
     const late = `${UNTIL_ORPHAN}; exec sleep 1000 > /dev/null 2>&1`;
     const { shell, output } = await scene.start(`sleep 1000 > /dev/null 2>&1 & (${late}) & echo begun`, { sandbox });
     assert.deepEqual(await shell.exited, { exitCode: 0, signal: null });
-    await shell.closed;
+    assert.equal(await within(shell.closed), "closed");
     assert.equal(output.stdout, "begun\n");
     await shell.terminate();
     assert.deepEqual(left(scene.ws), []);
@@ -58,6 +58,19 @@ for (const sandbox of WAYS) {
 }
 
 for (const sandbox of CONFINED) {
+  watchTest(
+    `${nameOf(sandbox)}: children that write nothing any more after a long while are not waited for`,
+    async (scene) => {
+      // It looks like a writer for longer than it is looked at often.
+      const late = `${UNTIL_ORPHAN}; sleep 1.5; exec sleep 1000 > /dev/null 2>&1`;
+      const { shell } = await scene.start(`(${late}) & echo begun`, { sandbox });
+      await shell.exited;
+      assert.equal(await within(shell.closed), "closed");
+      await shell.terminate();
+      assert.deepEqual(left(scene.ws), []);
+    },
+  );
+
   watchTest(`${nameOf(sandbox)}: who tells that nothing is left is not believed without a look`, async (scene) => {
     // Whoever stays behind to tell has one descriptor.
     const forged = 'for p in /proc/1 /proc/$PPID; do for f in $p/fd/*; do printf "\\0\\0\\0\\0\\1" > $f; done; done';
@@ -70,6 +83,27 @@ for (const sandbox of CONFINED) {
     assert.deepEqual(left(scene.ws), []);
   });
 
+  watchTest(`${nameOf(sandbox)}: where output was not read to its end, something left is looked for`, async (scene) => {
+    const { backend } = scene.host;
+    const endTrees = backend.endTrees.bind(backend);
+    const looks: boolean[] = [];
+    for (const stops of [false, true]) {
+      const { shell } = await scene.start("read line", { sandbox, stdin: "open" });
+      if (stops) shell.stopReading();
+      shell.closeStdin();
+      await Promise.all([shell.exited, shell.closed]);
+      let hasLooked = false;
+      backend.endTrees = (...options) => {
+        hasLooked = true;
+        return endTrees(...options);
+      };
+      await shell.terminate();
+      backend.endTrees = endTrees;
+      looks.push(hasLooked);
+    }
+    assert.deepEqual(looks, [false, true]);
+  });
+
   watchTest(
     `${nameOf(sandbox)}: a group that the shell signals does not take along who tells of its end`,
     async (scene) => {
@@ -79,6 +113,19 @@ for (const sandbox of CONFINED) {
       assert.deepEqual([stdout, exitCode, signal], ["trapped\n", 4, null]);
     },
   );
+}
+
+/** Far longer than anything waited for takes on a busy machine. A test fails then, instead of hanging. */
+const LIMIT_MS = 60_000;
+
+async function within(closed: Promise<void>): Promise<string> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<string>((resolve) => timer = setTimeout(() => resolve("still open"), LIMIT_MS));
+  try {
+    return await Promise.race([closed.then(() => "closed"), late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Processes of this directory. */

@@ -30,8 +30,10 @@ import { isLiving, type TreeRoot } from "./tree_snapshot.ts";
 
 /** When to look again for children that still hold a command's output: after this long, and then after twice as long. */
 const FIRST_WRITERS_LOOK_MS = 5;
-/** Whoever has not redirected its output by then is going to write. */
-const LAST_WRITERS_LOOK_MS = 320;
+/** Whoever has not redirected its output by then may still do so, or end, but nobody waits for that second. */
+const MAX_WRITERS_WAIT_MS = 1_000;
+/** However many processes there are, looks take no more than this part of the time. */
+const WRITERS_LOOK_SHARE = 1 / 20;
 
 export interface PosixProcessParts {
   readonly channels: ChildChannels<OutputStream>;
@@ -70,6 +72,7 @@ export class PosixProcess implements SpawnedProcess {
   cleared: Promise<void> | null = null;
   #networkDenials: readonly NetworkDenial[] | null = null;
   #isReading = true;
+  isReadToEnd = true;
   #isDisposed = false;
   #life: "running" | "ended" | "reaped" = "running";
 
@@ -148,6 +151,7 @@ export class PosixProcess implements SpawnedProcess {
     // On a busy machine the caller can be faster than the turn in which the last words would have been read.
     for (const reader of this.#readers) reader.readAvailable();
     if (!this.#isReading) return;
+    this.isReadToEnd = false;
     this.#closeOutput();
     if (this.#hasBegun) queueMicrotask(() => this.#reportEnd());
   }
@@ -215,12 +219,14 @@ export class PosixProcess implements SpawnedProcess {
     this.#endOutputWithoutWriters(FIRST_WRITERS_LOOK_MS);
   }
 
-  /** Children that the command has just left may be about to redirect their output. So it looks again a few times. */
+  /** Children that the command has just left may be about to redirect their output. So it looks again and again. */
   #endOutputWithoutWriters(againAfterMs: number): void {
     if (!this.#isReading || this.#told === null || this.#told.leavesNothing()) return;
+    const startedAtMs = performance.now();
     if (!this.#told.leavesWriters(this.#outputs)) return this.stopReading();
-    if (againAfterMs > LAST_WRITERS_LOOK_MS) return;
-    this.#writersTimer = setTimeout(() => this.#endOutputWithoutWriters(2 * againAfterMs), againAfterMs);
+    const restMs = Math.max(againAfterMs, (performance.now() - startedAtMs) / WRITERS_LOOK_SHARE);
+    const nextMs = Math.min(2 * againAfterMs, MAX_WRITERS_WAIT_MS);
+    this.#writersTimer = setTimeout(() => this.#endOutputWithoutWriters(nextMs), restMs);
   }
 
   #tellExit(status: ChildStatus): void {
