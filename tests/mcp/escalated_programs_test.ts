@@ -191,7 +191,7 @@ for (const patchedBash of [undefined, { bash: "/bin/bash" }]) {
     });
   }
 
-  watchTest(`${shells}whoever decides can know before which programs would be refused outside`, async (scene) => {
+  watchTest(`${shells}it can be known before a decision which programs would be refused outside`, async (scene) => {
     await Deno.writeTextFile(`${scene.ws}/touch`, "#!/bin/sh\n", { mode: 0o755 });
     const reasons: (string | null | undefined)[] = [];
     await scene.run(`${ask("./touch")} x; ${ask("/usr/bin/touch")} ../out/x`, {

@@ -66,7 +66,7 @@ ${ask("./p", "p")} there; ${ask("/bin/echo", "echo")} inside`;
     assert.equal(asked.env.V, "v\ufffd");
   });
 
-  watchTest(`${name}: a byte order mark is part of a word for whoever decides`, async (scene) => {
+  watchTest(`${name}: a byte order mark is part of a word when it is decided`, async (scene) => {
     const { calls } = await scene.run(`${ask("/bin/true", "true")} $'\\xef\\xbb\\xbfpush'`, options);
     assert.equal(calls.at(-1)!.argv.at(-1), "\ufeffpush");
   });

@@ -1,6 +1,7 @@
 /** A doctor's report as text for people. */
 
 import type { KernelFeatureName } from "../../launch/backends/kernel_features.ts";
+import { MAX_PROCESSES } from "../../mcp/limits.ts";
 import type { SandboxBackendReport } from "../../protocol/environment.ts";
 import type { DoorFinding, DoorReport } from "./doctor_door.ts";
 import type { IdentityReport } from "./doctor_identity.ts";
@@ -57,6 +58,7 @@ export function doctorText(report: DoctorReport): string {
         fileHelper.reason ?? "reads and writes only where it may",
       ),
       line(programWatch.works, "deciding programs (mcp)", programWatch.reason ?? "a test program was denied"),
+      processBound(report),
     ],
     [
       `Policies under --sandbox ${setting}`,
@@ -70,6 +72,19 @@ export function doctorText(report: DoctorReport): string {
     [verdict(report)],
   ];
   return sections.filter((section) => section.length > 0).map((section) => `${section.join("\n")}\n`).join("\n");
+}
+
+/** Not having one of their own is not wrong: the server's limits hold for all sandboxes together. */
+function processBound({ user, bubblewrap, programWatch }: DoctorReport): string {
+  const reason = user.uid === 0
+    ? "the kernel exempts root"
+    : !programWatch.works || !bubblewrap.works
+    ? "it takes namespaces, and a kernel that asks about programs"
+    : null;
+  const detail = reason === null
+    ? `at most ${MAX_PROCESSES} in each sandbox`
+    : `no bound for each sandbox (${reason}): set one for the server (TasksMax=, --pids-limit)`;
+  return `  ${reason === null ? "ok" : "--"}  ${"processes of a command (mcp)".padEnd(TITLE_WIDTH)}${detail}`;
 }
 
 /** What is open is not wrong in itself: it may be intended. */

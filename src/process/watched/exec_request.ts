@@ -58,7 +58,7 @@ export interface ExecRequest {
 /** A byte order mark is part of a word. */
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** For whoever decides, as text: what is not UTF-8 is replaced. */
+/** As text, for the decision: what is not UTF-8 is replaced. */
 export function describeExec(
   { file, argv, env, cwd }: Pick<ExecRequest, "file" | "argv" | "env" | "cwd">,
 ): Pick<ExecCall, "file" | "argv" | "env" | "cwd"> {

@@ -117,6 +117,20 @@ Deno.test("where programs cannot be decided, advice and verdict name the second 
   assert.match(doctorText(machine()), /\nAll of these policies can be enforced here\.\n$/);
 });
 
+Deno.test("the doctor tells whether the processes of a command are bounded, and why not", () => {
+  const bound = (changes: Partial<DoctorReport>) =>
+    /^.*processes of a command \(mcp\).*$/m.exec(doctorText(machine(changes)))?.[0];
+  assert.match(bound({}) ?? "", /^ {2}ok .* at most 2048 in each sandbox$/);
+  const root = { uid: 0, gid: 0, capabilities: null, noNewPrivileges: false };
+  assert.match(
+    bound({ user: root }) ?? "",
+    /^ {2}-- .* no bound .*\(the kernel exempts root\): set one for the server \(TasksMax=/,
+  );
+  for (const changes of [without("missing"), { programWatch: { works: false, reason: "no listener" } }]) {
+    assert.match(bound(changes) ?? "", /^ {2}-- .* no bound .*takes namespaces, and a kernel that asks/);
+  }
+});
+
 Deno.test("typicalPolicies() are sandbox objects as clients send them", () => {
   for (const { name, sandbox } of typicalPolicies("/ws")) assert.ok(SandboxParam.safeParse(sandbox).success, name);
 });
