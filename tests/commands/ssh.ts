@@ -1,7 +1,7 @@
 /**
  * The commands through `ssh://`, to an sshd of this machine: needs the compiled program, `EXEC_SERVER_BINARY`.
  *
- *     deno test --allow-all tests/commands/ssh.ts
+ *     deno task test --one-at-a-time tests/commands/ssh.ts
  */
 
 import assert from "node:assert/strict";

@@ -2,7 +2,7 @@
  * The commands at terminals, as people use them: in tmux, against what the screen has to show, on the user's own server
  * and again through `ssh://`. Needs the compiled program, `EXEC_SERVER_BINARY`.
  *
- *     deno test --allow-all tests/commands/terminal.ts
+ *     deno task test --one-at-a-time tests/commands/terminal.ts
  */
 
 import assert from "node:assert/strict";
