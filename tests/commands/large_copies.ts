@@ -2,9 +2,9 @@
  * `cp` at the size people use it: a tree of thousands of files and a file of gigabytes, both ways, with connections that
  * are cut on the way. What arrives has the same digests.
  *
- * Not a part of `task test`: `deno task test --one-at-a-time tests/commands/*.ts`. `EXEC_SERVER_COPY_SCALE` is the share of the full
- * size (20000 files and 2 GiB at 1); 0.05 unless given. The messages, which are checked, take three times that size of the
- * temporary directory besides.
+ * Not a part of `task test`: `deno task test --one-at-a-time tests/commands/*.ts`. `EXEC_SERVER_COPY_SCALE` is the
+ * share of the full size (20000 files and 2 GiB at 1); 0.05 unless given. The messages, which are checked, take three
+ * times that size of the temporary directory besides.
  */
 
 import assert from "node:assert/strict";
