@@ -63,14 +63,15 @@ export class ByteReader {
 
   /** The offset of the first line feed at or behind `from`; null when the connection ends before its first byte. */
   async #find(from: number, maxBytes: number, what: string): Promise<number | null> {
-    for (let at = from;; at++) {
-      if (at >= maxBytes) throw new HttpProtocolError(`${what} is longer than ${maxBytes} bytes`);
-      while (at >= this.#end - this.#start) {
-        if (await this.#fill()) continue;
-        if (this.#end === this.#start) return null;
-        throw endedEarly();
-      }
-      if (this.#at(at) === LF) return at;
+    for (let lookedAt = from;;) {
+      const arrived = this.#view();
+      const at = arrived.indexOf(LF, lookedAt);
+      if (at !== -1 && at < maxBytes) return at;
+      lookedAt = arrived.length;
+      if (lookedAt >= maxBytes) throw new HttpProtocolError(`${what} is longer than ${maxBytes} bytes`);
+      if (await this.#fill()) continue;
+      if (this.#end === this.#start) return null;
+      throw endedEarly();
     }
   }
 

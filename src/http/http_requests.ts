@@ -10,7 +10,13 @@ import { DomainError, internalError, invalidParams, invalidRequest, messageOf } 
 import { type BodyDeltaSink, BodyStreams, Pace } from "./body_streams.ts";
 import { Dialer } from "./dialer.ts";
 import { exchange, type IncomingResponse } from "./exchange.ts";
-import { MAX_BUFFERED_BODY_BYTES, MAX_REDIRECTS, MAX_REQUESTS_PER_CONNECTION, SHORT_BODY_BYTES } from "./limits.ts";
+import {
+  LONG_HEAD_BYTES,
+  MAX_BUFFERED_BODY_BYTES,
+  MAX_REDIRECTS,
+  MAX_REQUESTS_PER_CONNECTION,
+  SHORT_BODY_BYTES,
+} from "./limits.ts";
 import { type HttpHeader, type OutgoingRequest, prepareRequest, type RequestDescription } from "./outgoing_request.ts";
 import { redirected } from "./redirect.ts";
 
@@ -87,7 +93,7 @@ export class HttpRequests {
 
   /**
    * Rejects with a domain error; any status of the server is a response. A gathered body counts until there is room for
-   * it in an answer.
+   * it in an answer. Room is made for the head, too, which whoever gets it may encode at once.
    */
   async request(request: HttpRequest, makeRoom: MakeRoom = () => {}): Promise<ReceivedResponse> {
     const outgoing = prepareRequest(request, this.#options.env);
@@ -99,7 +105,13 @@ export class HttpRequests {
     };
     try {
       const response = await this.#follow(outgoing, request, deadline);
-      if (request.streamResponse) return this.#streamed(request.requestId, response, deadline, end);
+      if (request.streamResponse) {
+        await this.#takeRoom(response, 0, makeRoom).catch((error) => {
+          response.close();
+          throw error;
+        });
+        return this.#streamed(request.requestId, response, deadline, end);
+      }
       const body = await this.#gather(response, deadline, makeRoom);
       end();
       return { ...headOf(response), body, startStream: () => {} };
@@ -137,7 +149,7 @@ export class HttpRequests {
   ): Promise<IncomingResponse> {
     let request = first;
     for (let redirects = 0;; redirects++) {
-      const response = await exchange(request, this.#dialer, deadline.signal).catch((error) => {
+      const response = await exchange(request, this.#dialer, deadline.signal, this.#options.turn).catch((error) => {
         throw sendFailure(request.url, error, deadline);
       });
       const next = redirectPolicy === "follow" ? nextRequest(request, response) : null;
@@ -148,12 +160,21 @@ export class HttpRequests {
     }
   }
 
+  /** Waits for room for an answer, and for a turn if its head takes long to encode. */
+  async #takeRoom({ headers }: IncomingResponse, bodyBytes: number, makeRoom: MakeRoom): Promise<void> {
+    const headBytes = encodedHeadBytes(headers);
+    await makeRoom(headBytes + bodyBytes);
+    // Those that waited for room get it together.
+    if (headBytes > LONG_HEAD_BYTES) await this.#options.turn?.();
+  }
+
   /** The whole body, within the bounds of one response and of the connection. */
   async #gather(
-    { body, close }: IncomingResponse,
+    response: IncomingResponse,
     deadline: Deadline,
     makeRoom: MakeRoom,
   ): Promise<Uint8Array<ArrayBuffer>[]> {
+    const { body, close } = response;
     const { bodies, maxBufferedBodyBytes = MAX_BUFFERED_BODY_BYTES, turn } = this.#options;
     const gathered = new GatheredBytes();
     const pace = new Pace(turn);
@@ -177,7 +198,7 @@ export class HttpRequests {
       }
       close();
       deadline.cancel();
-      await makeRoom(gathered.length);
+      await this.#takeRoom(response, gathered.length, makeRoom);
       return gathered.takePieces();
     } catch (error) {
       if (error instanceof DomainError) throw error;
@@ -242,6 +263,11 @@ function nextRequest(request: OutgoingRequest, response: IncomingResponse): Outg
     response.close();
     throw error;
   }
+}
+
+/** What the head takes in an answer at most: six characters for each that is not ASCII, and the members' names. */
+function encodedHeadBytes(headers: readonly HttpHeader[]): number {
+  return headers.reduce((sum, { name, value }) => sum + 6 * (name.length + value.length) + 32, 0);
 }
 
 function headOf({ status, headers }: IncomingResponse): Pick<ReceivedResponse, "status" | "headers"> {

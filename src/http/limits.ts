@@ -45,6 +45,9 @@ export const MAX_RESPONSE_HEAD_BYTES = 256 * KIB;
 /** The line before a chunk: sixteen hex digits, and extensions nobody uses. */
 export const MAX_CHUNK_LINE_BYTES = 4 * KIB;
 
+/** Beyond this a head is parsed, and encoded, in turns of their own: the longest takes 2 ms. */
+export const LONG_HEAD_BYTES = 16 * KIB;
+
 /** Informational responses before the real one. Usually there is none, sometimes one. */
 export const MAX_INFORMATIONAL_RESPONSES = 16;
 

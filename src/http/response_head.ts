@@ -23,7 +23,7 @@ export class HttpProtocolError extends Error {
 const LF = 0x0a;
 const STATUS_LINE = /^HTTP\/1\.[01] ([1-9]\d\d)(?: .*)?$/;
 /** No blank before the colon, and no line that continues another: both have been used for smuggling. */
-const HEADER_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*(.*?)[ \t]*$/;
+const HEADER_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):(.*)$/;
 // deno-lint-ignore no-control-regex
 const FORBIDDEN_IN_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/;
 
@@ -37,7 +37,7 @@ export function parseResponseHead(bytes: Uint8Array): ResponseHead {
     if (name === undefined || value === undefined || FORBIDDEN_IN_VALUE.test(value)) {
       throw new HttpProtocolError("invalid HTTP header");
     }
-    return { name: name.toLowerCase(), value };
+    return { name: name.toLowerCase(), value: withoutBlanksAround(value) };
   });
   return { status: Number(status), headers };
 }
@@ -67,6 +67,16 @@ function valuesOf(headers: readonly HttpHeader[], wanted: string): string[] {
     .flatMap(({ value }) => value.split(","))
     .map((value) => value.trim())
     .filter((value) => value !== "");
+}
+
+/** Not by a pattern: one would look at every blank inside as often as there are blanks behind it. */
+function withoutBlanksAround(text: string): string {
+  const isBlank = (char: string | undefined): boolean => char === " " || char === "\t";
+  let start = 0;
+  let end = text.length;
+  while (start < end && isBlank(text[start])) start++;
+  while (end > start && isBlank(text[end - 1])) end--;
+  return text.slice(start, end);
 }
 
 /** Each decoded by itself: one header that is not UTF-8 does not affect the others. */

@@ -1,6 +1,7 @@
 /** Web servers and clients that are slow, silent or greedy: `http/request` takes no more memory and time than any other. */
 
 import assert from "node:assert/strict";
+import { concatBytes } from "../../src/bytes.ts";
 import { OPCODE } from "../../src/transport/websocket/websocket_frames.ts";
 import { type Toll, tollOf } from "../support/bystander.ts";
 import { type RawAnswer, RawHttpServer } from "../support/raw_http_server.ts";
@@ -101,3 +102,40 @@ Deno.test("120 answers of 32 MiB that are not read", async () => {
     assert.equal(result.bodyBase64.length, Math.ceil(body.length / 3) * 4);
   }
 });
+
+/** An empty body behind the longest head, made of what takes most characters in an answer. */
+const longHead = (value: Uint8Array): RawAnswer => async (connection) => {
+  const encoder = new TextEncoder();
+  await connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n");
+  for (let i = 0; i < 31; i++) {
+    await connection.send(concatBytes([encoder.encode(`x${i}: a`), value, encoder.encode("b\r\n")]));
+  }
+  await connection.send("\r\n");
+};
+
+const HEADS: [what: string, value: Uint8Array][] = [
+  ["31 fields of 8000 bytes that are not UTF-8", new Uint8Array(8000).fill(0xff)],
+  ["31 fields of 8000 blanks", new Uint8Array(8000).fill(0x20)],
+];
+
+for (const [what, value] of HEADS) {
+  for (const streamResponse of [false, true]) {
+    const how = streamResponse ? "streamed" : "whole";
+    Deno.test(`1000 answers with heads of ${what}, ${how}, not read`, async () => {
+      await using web = new RawHttpServer(longHead(value));
+      await using server = await TestServer.start();
+      using socket = await connected(server);
+      const toll = await tollOf(server, async () => {
+        for (let id = 1; id <= 1000; id++) await socket.sendText(request(id, web.origin, { streamResponse }));
+        await new Promise((resolve) => setTimeout(resolve, UNREAD_MS));
+      });
+      check(`1000 http/request with heads of ${what}, ${how}, not read`, toll);
+      let answered = 0;
+      for (let read = 0; read < 1000; read++) {
+        const { error } = await socket.readUntil(({ id }) => typeof id === "number");
+        if (error === undefined) answered++;
+      }
+      assert.ok(answered > 100, `${answered} were answered`);
+    });
+  }
+}
