@@ -115,6 +115,11 @@ for (const sandbox of CONFINED) {
   );
 }
 
+watchTest("who tells of the end in a sandbox of bubblewrap's cannot be rewritten from inside", async (scene) => {
+  const command = "for f in /dev/.launch /proc/$PPID/exe; do chmod u+w $f 2>&1 | grep -o 'Read-only.*'; done";
+  assert.equal((await scene.run(command)).stdout, "Read-only file system\n".repeat(2));
+});
+
 /** Far longer than anything waited for takes on a busy machine. A test fails then, instead of hanging. */
 const LIMIT_MS = 60_000;
 

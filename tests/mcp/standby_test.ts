@@ -82,7 +82,7 @@ function findings(output: string): { readonly mounts: readonly string[]; readonl
   const lines = output.split("\n");
   // Later mounts cover earlier ones in the same place. bubblewrap makes parts of `/proc` read-only that are so already. For
   // an ordinary user it has no right to cut off mounts from the host's, and no need to keep the modes of devices.
-  const visible = lines.filter((line) => /^MOUNT \S+ (?!\/proc\/)/.test(line))
+  const visible = lines.filter((line) => /^MOUNT \S+ (?!\/proc\/|\/dev\/\.launch )/.test(line))
     .map((line) =>
       Deno.uid() === 0
         ? line
