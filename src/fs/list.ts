@@ -3,6 +3,7 @@
  * show it, so a link is described itself and not followed.
  */
 
+import { internalError } from "../errors.ts";
 import { lossyText } from "../os/files/byte_string.ts";
 import { AT_SYMLINK_NOFOLLOW, readLinkAt } from "../os/files/file_calls.ts";
 import { S_IFDIR, S_IFLNK, S_IFREG, statAt } from "../os/files/file_stat.ts";
@@ -10,6 +11,7 @@ import type { NativePath } from "../path_uri.ts";
 import type { FsListEntry } from "../protocol/fs.ts";
 import type { IoContext } from "./io_context.ts";
 import { directoryEntries } from "./directory_entries.ts";
+import { LIST_ITEM_BYTES, MAX_LIST_BYTES } from "./limits.ts";
 import type { DirectoryRecord } from "./tree/directory_reader.ts";
 
 /** `other` is whatever is neither a file, a directory nor a link. */
@@ -19,8 +21,38 @@ export function listKind(type: number): FsListEntry["kind"] {
   return type === S_IFLNK ? "symlink" : "other";
 }
 
+/** How long the list has become: names are bounded by their number, but where links lead is not. */
+export class ListLength {
+  #bytes = 0;
+
+  /** @throws {DomainError} when it is too long */
+  add({ fileName, target }: FsListEntry): void {
+    this.#bytes += LIST_ITEM_BYTES + writtenLength(fileName) + (target === undefined ? 0 : writtenLength(target));
+    if (this.#bytes > MAX_LIST_BYTES) {
+      throw internalError(
+        `entries of the directory have more than ${MAX_LIST_BYTES} bytes; fs/readDirectory lists the names alone`,
+      );
+    }
+  }
+}
+
+const AS_IT_IS = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
+
+/** At most: an escape has six characters. */
+function writtenLength(text: string): number {
+  return AS_IT_IS.test(text) ? text.length : 6 * text.length;
+}
+
 export function list(io: IoContext, path: NativePath, signal?: AbortSignal): Promise<FsListEntry[]> {
-  return directoryEntries(io, path, { describe, signal });
+  const length = new ListLength();
+  return directoryEntries(io, path, {
+    describe: (directory, record) => {
+      const entry = describe(directory, record);
+      if (entry !== null) length.add(entry);
+      return entry;
+    },
+    signal,
+  });
 }
 
 /** Null for a name that has disappeared meanwhile. */

@@ -112,6 +112,23 @@ Deno.test("500 fs/readDirectory of 20000 long names", () =>
     check("500 fs/readDirectory of 20000 long names", toll, 3 * 128);
   }));
 
+/** Each takes a second or more on a busy machine. */
+const LISTS = 10;
+
+for (const [count, refused] of [[7_500, 0], [50_000, 1]] as const) {
+  Deno.test(`fs/list of ${count} links with targets of 4 KB`, () =>
+    inScratchDirectory(async (directory) => {
+      const target = "t".repeat(4000);
+      for (let i = 0; i < count; i++) Deno.symlinkSync(target, `${directory}/${i}`);
+      await using server = await TestServer.start();
+      using socket = await connected(server);
+      const requests = repeated(LISTS, { method: "fs/list", params: { path: directory } });
+      const { toll, failures } = await neglect(server, socket, requests);
+      assert.equal(failures, refused * LISTS);
+      check(`${LISTS} fs/list of ${count} links with targets of 4 KB`, toll, 3 * 128);
+    }));
+}
+
 Deno.test("1000 process/list of 80 processes with command lines of 1.5 MB", async () => {
   await using server = await TestServer.start();
   using socket = await connected(server);

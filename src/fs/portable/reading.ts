@@ -17,7 +17,7 @@ import {
   SHORT_READ_BYTES,
   UNKNOWN_LENGTH_BYTES,
 } from "../limits.ts";
-import { listKind } from "../list.ts";
+import { listKind, ListLength } from "../list.ts";
 import { OsError, tooLarge } from "../map_error.ts";
 import type { PortableContext } from "./context.ts";
 import { type FileFacts, listDirectory, refusePlaceholder, textPath } from "./paths.ts";
@@ -161,6 +161,7 @@ export async function list(context: PortableContext, native: NativePath, signal?
     throw internalError(`directory has more than ${MAX_DIRECTORY_ENTRIES} entries`);
   }
   const entries: FsListEntry[] = [];
+  const length = new ListLength();
   for (const { name, isReachable } of found) {
     const place = joinPath(path, name);
     if (!isReachable) throw cannotName(place, context.reason);
@@ -170,7 +171,9 @@ export async function list(context: PortableContext, native: NativePath, signal?
     const { type, size, mode, modifiedAtMs, uid, gid, links: nlink } = facts;
     const kind = listKind(type);
     const target = kind === "symlink" ? { target: await context.call(() => Deno.readLink(place)) } : {};
-    entries.push({ fileName: name, kind, size, mode, modifiedAtMs, uid, gid, nlink, ...target });
+    const entry = { fileName: name, kind, size, mode, modifiedAtMs, uid, gid, nlink, ...target };
+    length.add(entry);
+    entries.push(entry);
   }
   return entries;
 }

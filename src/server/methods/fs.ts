@@ -21,6 +21,7 @@ import { contentResult, type EncodedResult, type StreamedResult } from "../../rp
 import type { CallContext, Outlet, Owned } from "../call_context.ts";
 import type { Sandboxing } from "../sandboxing.ts";
 import { FileAnswer } from "./file_answer.ts";
+import { listAnswer } from "./long_list.ts";
 
 type Context = Pick<CallContext<unknown>, "owned" | "outlet" | "signal" | "promise" | "withdraw">;
 
@@ -139,11 +140,13 @@ export async function createFsMethods({ clock, sandboxing }: FsMethodsOptions) {
     readDirectory: async (
       params: fs.FsReadDirectoryParams,
       context: Context,
-    ): Promise<fs.FsReadDirectoryResult> => {
-      return { entries: await filesFor(params.sandbox, context).readDirectory(params.path, context.signal) };
+    ): Promise<fs.FsReadDirectoryResult | EncodedResult> => {
+      const entries = await filesFor(params.sandbox, context).readDirectory(params.path, context.signal);
+      return await listAnswer(entries, io.pacer, context.signal);
     },
-    list: async (params: fs.FsListParams, context: Context): Promise<fs.FsListResult> => {
-      return { entries: await filesFor(params.sandbox, context).list(params.path, context.signal) };
+    list: async (params: fs.FsListParams, context: Context): Promise<fs.FsListResult | EncodedResult> => {
+      const entries = await filesFor(params.sandbox, context).list(params.path, context.signal);
+      return await listAnswer(entries, io.pacer, context.signal);
     },
     walk: (params: fs.FsWalkParams, context: Context): Promise<fs.FsWalkResult> => {
       return filesFor(params.sandbox, context).walk(requestOf(params), context.signal);
