@@ -15,6 +15,7 @@
  */
 
 import type { AnswerBudget } from "./answer_budget.ts";
+import { ClaimLine, type ClaimMode } from "./claim_line.ts";
 import { Fifo } from "./fifo.ts";
 
 /**
@@ -23,8 +24,6 @@ import { Fifo } from "./fifo.ts";
  * - `ordinary`: the rest; bounded by `maxConcurrent` when that is set.
  */
 export type Lane = "control" | "waiting" | "ordinary";
-
-export type ClaimMode = "pass" | "shared" | "exclusive";
 
 export interface Claim {
   readonly resource: string;
@@ -64,7 +63,7 @@ const JOBS_PER_LOOK = 4;
 
 export class Scheduler {
   readonly #options: SchedulerOptions;
-  readonly #lines = new Map<string, Line>();
+  readonly #lines = new Map<string, ClaimLine<Entry>>();
   #inFlight = 0;
   #inFlightBytes = 0;
   #waiting = 0;
@@ -154,9 +153,9 @@ export class Scheduler {
     wake(this.#idleWaiters);
   }
 
-  #line(resource: string): Line {
+  #line(resource: string): ClaimLine<Entry> {
     let line = this.#lines.get(resource);
-    if (line === undefined) this.#lines.set(resource, line = new Line());
+    if (line === undefined) this.#lines.set(resource, line = new ClaimLine());
     return line;
   }
 
@@ -254,50 +253,6 @@ interface Entry {
   hasBytes: boolean;
   /** Counted as running from when only its answer's bytes are missing. */
   isCounted: boolean;
-}
-
-/** The holders of one resource and the line of those that wait for it. */
-class Line {
-  #shared = 0;
-  #exclusive = false;
-  readonly #waiters = new Fifo<{ entry: Entry; mode: ClaimMode }>();
-
-  get isEmpty(): boolean {
-    return this.#shared === 0 && !this.#exclusive && this.#waiters.length === 0;
-  }
-
-  /** True when granted at once. */
-  join(entry: Entry, mode: ClaimMode): boolean {
-    if (this.#waiters.length === 0 && this.#admits(mode)) {
-      this.#hold(mode);
-      return true;
-    }
-    this.#waiters.push({ entry, mode });
-    return false;
-  }
-
-  /** Ends a granted claim; returns those whose turn has come. */
-  leave(mode: ClaimMode): Entry[] {
-    if (mode === "shared") this.#shared--;
-    else if (mode === "exclusive") this.#exclusive = false;
-    const granted: Entry[] = [];
-    for (let next = this.#waiters.peek(); next !== undefined; next = this.#waiters.peek()) {
-      if (!this.#admits(next.mode)) break;
-      this.#waiters.shift();
-      this.#hold(next.mode);
-      granted.push(next.entry);
-    }
-    return granted;
-  }
-
-  #admits(mode: ClaimMode): boolean {
-    return !this.#exclusive && (mode !== "exclusive" || this.#shared === 0);
-  }
-
-  #hold(mode: ClaimMode): void {
-    if (mode === "shared") this.#shared++;
-    else if (mode === "exclusive") this.#exclusive = true;
-  }
 }
 
 function wake(waiters: (() => void)[]): void {

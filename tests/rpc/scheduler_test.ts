@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { AnswerBudget, SharedAnswers } from "../../src/rpc/answer_budget.ts";
-import { type Claim, type ClaimMode, type Job, type Lane, Scheduler } from "../../src/rpc/scheduler.ts";
+import type { ClaimMode } from "../../src/rpc/claim_line.ts";
+import { type Claim, type Job, type Lane, Scheduler } from "../../src/rpc/scheduler.ts";
 import { Random } from "../support/random.ts";
 
 const UNBOUNDED = { maxConcurrent: null, maxInFlight: Infinity, maxInFlightBytes: Infinity, maxWaiting: Infinity };
