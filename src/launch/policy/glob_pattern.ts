@@ -33,7 +33,7 @@ export const MAX_GLOB_LENGTH = 3 * 4096;
  * Characters that may be looked at for all patterns of a sandbox together. Alternatives are expanded brace by brace, so
  * that a pattern of a thousand characters takes some thousands; this many take 0.03 s.
  */
-export const MAX_GLOB_STEPS = 500_000;
+const MAX_GLOB_STEPS = 500_000;
 
 /** What is left of `MAX_GLOB_STEPS`. */
 export class GlobSteps {
