@@ -1,23 +1,16 @@
-/** Texts made to take long: patterns, headers of skills, and messages. Nobody else waits while they are read. */
+/** Texts made to take long: patterns, long members and headers of skills. Nobody else waits while they are read. */
 
 import assert from "node:assert/strict";
-import { concatBytes } from "../../src/bytes.ts";
-import { OPCODE } from "../../src/transport/websocket/websocket_frames.ts";
 import { tollOf } from "../support/bystander.ts";
 import { FileTree } from "../support/file_tree.ts";
-import { clientFrame, RawWebSocket } from "../support/raw_websocket.ts";
+import { fragments, RawWebSocket } from "../support/raw_websocket.ts";
 import { TestServer } from "../support/test_server.ts";
 import { reportToll } from "./toll.ts";
 
-const MIB = 1024 * 1024;
 /** Three times what is wanted on a quiet machine. */
 const MAX_PATTERN_WAIT_MS = 3 * 100;
 const MAX_SKILL_WAIT_MS = 3 * 200;
 const MAX_SKILL_GROWTH_MB = 3 * 64;
-const MAX_MESSAGE_WAIT_MS = 3 * 300;
-
-/** Of one frame; a frame has 16 MiB at most. */
-const FRAGMENT_BYTES = 8 * MIB;
 
 function assertWaited(longestWaitMs: number, maxMs: number): void {
   assert.ok(longestWaitMs < maxMs, `another client waited ${longestWaitMs.toFixed(0)} ms`);
@@ -240,79 +233,4 @@ for (const [what, header] of HEADERS) {
     assertWaited(toll.longestWaitMs, MAX_SKILL_WAIT_MS);
     assert.ok(toll.growthMb < MAX_SKILL_GROWTH_MB, `resident memory grew by ${toll.growthMb.toFixed(1)} MB`);
   });
-}
-
-// ---------------------------------------------------------------- messages
-
-const SIZE = 60 * MIB;
-
-interface LongMessage {
-  readonly what: string;
-  /** The text in parts, which are put together where they are needed. */
-  readonly text: () => string;
-  readonly code: number;
-  /** Its own is not known. */
-  readonly answerId?: number;
-}
-
-const withParams = (params: string) => `{"id":7,"method":"process/resize","params":${params}}`;
-
-/** Keys with a backslash are what V8 cannot be left alone with. */
-const MESSAGES: readonly LongMessage[] = [
-  {
-    what: "one long string, with a backslash in a key",
-    text: () => withParams(`{"a\\\\b":"${"x".repeat(SIZE)}"}`),
-    code: -32602,
-  },
-  {
-    what: "blanks, with a backslash in a key",
-    text: () => withParams(`{"a\\\\b":1${" ".repeat(SIZE)}}`),
-    code: -32602,
-  },
-  {
-    what: "many members, with a backslash in a key",
-    text: () =>
-      withParams(`{"a\\\\b":{${numbered(250_000, (i) => `"${i}${"k".repeat(230)}":1`).replaceAll("\n", ",")}}}`),
-    code: -32602,
-  },
-  {
-    what: "one long string, with an escaped letter in a key",
-    text: () => withParams(`{"\\u0061":"${"x".repeat(SIZE)}"}`),
-    code: -32602,
-  },
-  { what: "escapes", text: () => withParams(`{"a":"${"\\n".repeat(SIZE / 2)}"}`), code: -32602 },
-  { what: "a number", text: () => withParams(`{"a":${"1".repeat(SIZE)}}`), code: -32600, answerId: -1 },
-  { what: "an id of digits", text: () => `{"id":${"1".repeat(SIZE)},"method":"x"}`, code: -32600, answerId: -1 },
-  {
-    what: "an id of escapes",
-    text: () => `{"id":"${"\\n".repeat(SIZE / 2)}","method":"x"}`,
-    code: -32600,
-    answerId: -1,
-  },
-];
-
-for (const { what, text, code, answerId = 7 } of MESSAGES) {
-  Deno.test(`a message of 60 MiB (${what}): nobody else waits`, async () => {
-    await using server = await TestServer.start();
-    using socket = await RawWebSocket.connect(server.url);
-    await socket.handshake();
-    const frames = fragments(new TextEncoder().encode(text()));
-    const toll = await tollOf(server, async () => {
-      await socket.write(frames);
-      const { error } = await socket.readUntil(({ id }) => id === answerId);
-      assert.equal(error.code, code);
-    });
-    reportToll(`a message of 60 MiB (${what})`, toll);
-    assertWaited(toll.longestWaitMs, MAX_MESSAGE_WAIT_MS);
-  });
-}
-
-function fragments(payload: Uint8Array): Uint8Array {
-  const frames: Uint8Array<ArrayBuffer>[] = [];
-  for (let at = 0; at < payload.length; at += FRAGMENT_BYTES) {
-    const isFinal = at + FRAGMENT_BYTES >= payload.length;
-    const opcode = at === 0 ? OPCODE.text : OPCODE.continuation;
-    frames.push(clientFrame(opcode, payload.subarray(at, at + FRAGMENT_BYTES), { isFinal }));
-  }
-  return concatBytes(frames);
 }

@@ -252,3 +252,17 @@ async function dial(url: string): Promise<Deno.Conn> {
   if (protocol === "wss:") return await connectTls(Number(port));
   return await Deno.connect({ hostname: hostname.replace(/^\[|\]$/g, ""), port: Number(port) });
 }
+
+/** Of one frame; a frame has 16 MiB at most. */
+const FRAGMENT_BYTES = 8 * 1024 * 1024;
+
+/** A text as one message of frames that are not too long. */
+export function fragments(payload: Uint8Array): Uint8Array {
+  const frames: Uint8Array<ArrayBuffer>[] = [];
+  for (let at = 0; at < payload.length; at += FRAGMENT_BYTES) {
+    const isFinal = at + FRAGMENT_BYTES >= payload.length;
+    const opcode = at === 0 ? OPCODE.text : OPCODE.continuation;
+    frames.push(clientFrame(opcode, payload.subarray(at, at + FRAGMENT_BYTES), { isFinal }));
+  }
+  return concatBytes(frames);
+}
