@@ -68,7 +68,10 @@ export interface Link {
    * that it is there.
    */
   readonly silentMs?: number;
-  /** Asks the peer for a sign of life, and calls back with the next one. The last caller counts. */
+  /**
+   * Asks the peer for a sign of life, and calls back with the next one; how old it may be, `silentMs` says then. The last
+   * caller counts.
+   */
   askForSign?(onSign: () => void): void;
   /**
    * Tells the peer's machine at once that everything has arrived, because no message that would tell it is sent soon.

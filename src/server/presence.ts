@@ -28,7 +28,7 @@ export class Presence implements Audience {
 
   ask(onHeard: () => void): () => void {
     this.#listeners.add(onHeard);
-    if (this.#listeners.size === 1) this.#link.askForSign?.(() => this.heard());
+    if (this.#listeners.size === 1) this.#link.askForSign?.(() => this.#tell());
     return () => this.#listeners.delete(onHeard);
   }
 
@@ -37,6 +37,11 @@ export class Presence implements Audience {
     // A link that tells how long it has been silent is asked when somebody wants to know.
     if (this.#listeners.size === 0 && this.#link.silentMs !== undefined) return;
     this.#messageAtMs = this.#clock.now();
+    this.#tell();
+  }
+
+  /** A sign of life by itself says nothing of its time: the link knows how old it may be. */
+  #tell(): void {
     const listeners = [...this.#listeners];
     this.#listeners.clear();
     for (const onHeard of listeners) onHeard();

@@ -32,7 +32,8 @@ Deno.test("Presence: a link that would see the end shows a client at any time", 
 
 Deno.test("Presence: the link is asked once for all who want to know, and each is told of the next sign", () => {
   const questions: (() => void)[] = [];
-  const { clock, presence } = setUp({ silentMs: Infinity, askForSign: (onSign) => questions.push(onSign) });
+  const link = { silentMs: 1000, askForSign: (onSign: () => void) => questions.push(onSign) };
+  const { clock, presence } = setUp(link);
   const heard: string[] = [];
   presence.ask(() => heard.push("a"));
   presence.ask(() => {
@@ -41,10 +42,21 @@ Deno.test("Presence: the link is asked once for all who want to know, and each i
   });
   assert.equal(questions.length, 1);
   clock.advance(1000);
+  link.silentMs = 0;
   questions[0]!();
   assert.deepEqual([heard, presence.heardAtMs], [["a", "b"], 1000]);
   assert.equal(questions.length, 2);
   // A message does as well.
   presence.heard();
   assert.deepEqual(heard, ["a", "b", "c"]);
+});
+
+Deno.test("Presence: a sign of life is as old as the link says it may be", () => {
+  const questions: (() => void)[] = [];
+  const { clock, presence } = setUp({ silentMs: 400, askForSign: (onSign) => questions.push(onSign) });
+  let heard = 0;
+  presence.ask(() => heard++);
+  clock.advance(1000);
+  questions[0]!();
+  assert.deepEqual([heard, presence.heardAtMs], [1, 600]);
 });

@@ -27,8 +27,13 @@ const MAX_LOOK_DELAY_MS = 20;
 const LINGER_MS = 1000;
 /** How long messages that have piled up are handed on before others get a turn. */
 const DELIVERY_MS = 2;
-/** The runtime drops a peer that has been silent for two minutes. Who is there after this has been heard of meanwhile. */
-const LIFE_SHOWN_MS = 150_000;
+/**
+ * The runtime drops a peer that has been silent for two minutes, and takes a moment for it. So whoever has a connection
+ * was there at some time in this one; its pongs cannot be seen, so it is not known when.
+ */
+const MAX_SILENT_MS = 140_000;
+/** After this somebody who still has a connection was there later than now. */
+const SIGN_DELAY_MS = MAX_SILENT_MS + 10_000;
 /** A control frame's payload without the code. */
 const MAX_REASON_BYTES = MAX_CONTROL_PAYLOAD_BYTES - 2;
 
@@ -54,6 +59,10 @@ export class RuntimeSocketLink implements Link {
   #sending: Promise<unknown> = Promise.resolve();
   #ended: LinkEnd | null = null;
   #onEnd: () => void = () => {};
+  #messageAtMs: number;
+  #onSign: () => void = () => {};
+  /** Of the timer, while somebody waits for a sign of life. */
+  #cancelSign: (() => void) | null = null;
   /** How the runtime's socket ended. */
   readonly #closed = Promise.withResolvers<void>();
   #closedAs: LinkEnd | null = null;
@@ -61,6 +70,8 @@ export class RuntimeSocketLink implements Link {
   constructor(socket: WebSocket, options: RuntimeSocketOptions) {
     this.#socket = socket;
     this.#options = options;
+    this.#messageAtMs = options.clock.now();
+    this.#closed.promise.then(() => this.#cancelSign?.());
     socket.binaryType = "arraybuffer";
     socket.onmessage = ({ data }) => this.#arrived(data);
     socket.onerror = (event) => {
@@ -113,10 +124,21 @@ export class RuntimeSocketLink implements Link {
   /** The runtime sends no ping when it is asked to: a peer that has vanished is found by its own, in two minutes. */
   probe(): void {}
 
-  /** Messages are seen by whoever receives them; of the runtime's pings only the outcome can be known. */
+  /** At most, since of the runtime's pings only the outcome can be known. */
+  get silentMs(): number {
+    return Math.min(this.#options.clock.now() - this.#messageAtMs, MAX_SILENT_MS);
+  }
+
+  /**
+   * For a peer that sends no message: its connection is the sign. One timer for all callers: as it begins with the first
+   * of them, it may be too early for the last one, who sees that by `silentMs` and asks again.
+   */
   askForSign(onSign: () => void): void {
-    this.#after(LIFE_SHOWN_MS).then(() => {
-      if (!this.#isClosed) onSign();
+    this.#onSign = onSign;
+    if (this.#ended !== null || this.#isClosed) return;
+    this.#cancelSign ??= this.#options.clock.setTimer(SIGN_DELAY_MS, () => {
+      this.#cancelSign = null;
+      this.#onSign();
     });
   }
 
@@ -131,6 +153,7 @@ export class RuntimeSocketLink implements Link {
 
   #arrived(data: string | ArrayBuffer): void {
     if (this.#ended !== null) return;
+    this.#messageAtMs = this.#options.clock.now();
     const message = typeof data === "string" ? data : decode(data);
     const bytes = typeof data === "string" ? Buffer.byteLength(data) : data.byteLength;
     const weight = bytes + MESSAGE_OVERHEAD_BYTES;

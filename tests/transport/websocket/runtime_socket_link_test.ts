@@ -3,8 +3,10 @@ import { sourceOf } from "../../../src/bytes.ts";
 import { type Clock, systemClock } from "../../../src/clock.ts";
 import type { InboundMessage } from "../../../src/rpc/link.ts";
 import { StreamedMessage } from "../../../src/rpc/streamed_message.ts";
+import { Presence } from "../../../src/server/presence.ts";
 import { RuntimeSocketLink } from "../../../src/transport/websocket/runtime_socket_link.ts";
 import { ManualClock } from "../../support/manual_clock.ts";
+import { ProcessSession, refuses } from "../../support/process_session.ts";
 import { RawWebSocket } from "../../support/raw_websocket.ts";
 
 const MIB = 1024 * 1024;
@@ -63,6 +65,70 @@ Deno.test("RuntimeSocketLink.askForSign() calls back when the runtime would have
       }
     }, { clock });
   }
+});
+
+Deno.test("RuntimeSocketLink.silentMs is the time since the last message, and no longer than the runtime keeps a silent peer", async () => {
+  const clock = new ManualClock();
+  await connected(async (link, client) => {
+    const got = Promise.withResolvers<void>();
+    const end = link.receive(() => got.resolve());
+    clock.advance(1000);
+    assert.equal(link.silentMs, 1000);
+    await client.sendText("hello");
+    await got.promise;
+    assert.equal(link.silentMs, 0);
+    clock.advance(139_999);
+    assert.equal(link.silentMs, 139_999);
+    clock.advance(1_000_000);
+    assert.equal(link.silentMs, 140_000);
+    client.drop();
+    await end;
+  }, { clock });
+});
+
+Deno.test("RuntimeSocketLink.askForSign() has one timer however often it is called, and none after the end", async () => {
+  for (const isEndedByUs of [false, true]) {
+    const clock = new ManualClock();
+    await connected(async (link, client) => {
+      const end = link.receive(() => {});
+      const signs: string[] = [];
+      link.askForSign(() => signs.push("first"));
+      clock.advance(100_000);
+      link.askForSign(() => signs.push("second"));
+      assert.equal(clock.pending, 1);
+      clock.advance(50_000);
+      assert.deepEqual([signs, clock.pending], [["second"], 0]);
+
+      link.askForSign(() => signs.push("third"));
+      assert.equal(clock.pending, 1);
+      if (isEndedByUs) link.close();
+      client.drop();
+      await end;
+      assert.equal(clock.pending, 0);
+      link.askForSign(() => signs.push("fourth"));
+      clock.advance(1_000_000);
+      assert.deepEqual(signs, ["second"]);
+    }, { clock });
+  }
+});
+
+Deno.test("RuntimeSocketLink: a connection that stands shows its client as of two minutes ago, and what closed since is kept", async () => {
+  const session = new ProcessSession();
+  const { clock } = session;
+  await connected(async (link, client) => {
+    const end = link.receive(() => {});
+    session.manager.attach(session.sink, new Presence(link, clock));
+    (await session.start({ processId: "early" })).exit();
+    clock.advance(100_000);
+    (await session.start({ processId: "late" })).exit();
+    clock.advance(80_000);
+    await refuses(() => session.read("early"), "unknown process id early");
+    assert.equal((await session.read("late")).closed, true);
+    clock.advance(300_000);
+    await refuses(() => session.read("late"), "unknown process id late");
+    client.drop();
+    await end;
+  }, { clock });
 });
 
 Deno.test("RuntimeSocketLink.receive() hands messages on in order, and none while the receiver is busy", async () => {
