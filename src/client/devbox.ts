@@ -223,7 +223,7 @@ export class Devbox implements ExecBackend, AsyncDisposable {
     params: unknown = null,
     options: { readonly signal?: AbortSignal | undefined } = {},
   ): Promise<Result> {
-    return await this.#session.request(method, params, options) as Result;
+    return await this.#session.request(method, params, { ...options, isForeign: true }) as Result;
   }
 
   /** Calls the listener for every notification of the server; returns the function that stops it. */

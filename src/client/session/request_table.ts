@@ -22,6 +22,11 @@ export interface CallOptions {
    * one has succeeded. Undefined: it is an error.
    */
   readonly resultOfRepeated?: ((error: ServerError) => unknown) | undefined;
+  /**
+   * The parameters are those of a caller of the library: what should be base64 may be anything, and a quote in it could
+   * add members to the request.
+   */
+  readonly isForeign?: boolean | undefined;
 }
 
 interface OpenRequest {
@@ -49,10 +54,10 @@ export class RequestTable {
   add(
     method: string,
     params: unknown,
-    { resultOfRepeated, repeatable }: CallOptions,
+    { resultOfRepeated, repeatable, isForeign = false }: CallOptions,
   ): { id: number; answer: Promise<unknown> } {
     const id = this.#nextId++;
-    const text = encode(id, method, params);
+    const text = isForeign ? encodeWhole(id, method, params) : encode(id, method, params);
     if (isTooLong(text)) {
       const message =
         `cannot send ${method}: ${text.length} characters, and a message has at most ${MAX_FRAME_BYTES} bytes`;
@@ -143,7 +148,10 @@ function isTooLong(text: string): boolean {
   return text.length > MAX_FRAME_BYTES || new TextEncoder().encode(text).length > MAX_FRAME_BYTES;
 }
 
-/** From this length on, content is put into the text as it is: `JSON.stringify` looks for characters to be escaped. */
+/**
+ * From this length on, content that the library has encoded is put into the text as it is: `JSON.stringify` looks for
+ * characters to be escaped.
+ */
 const LONG_CONTENT_CHARACTERS = 128 * 1024;
 
 function encode(id: number, method: string, params: unknown): string {
@@ -155,6 +163,10 @@ function encode(id: number, method: string, params: unknown): string {
       return `{"id":${id},"method":"${method}","params":${beginning}${content}"}}`;
     }
   }
+  return encodeWhole(id, method, params);
+}
+
+function encodeWhole(id: number, method: string, params: unknown): string {
   const members = params === undefined ? "" : `,"params":${JSON.stringify(params)}`;
   return `{"id":${id},"method":"${method}"${members}}`;
 }

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { ProtocolError } from "../../../src/client/errors.ts";
-import { RequestTable } from "../../../src/client/session/request_table.ts";
+import { type CallOptions, RequestTable } from "../../../src/client/session/request_table.ts";
 
 /** The message of one request, as a server reads it. */
-function sent(method: string, params: unknown): unknown {
+function sent(method: string, params: unknown, options: CallOptions = {}): unknown {
   const requests = new RequestTable();
-  const { id } = requests.add(method, params, {});
+  const { id } = requests.add(method, params, options);
   let text = "";
   requests.send(id, (message) => text = message);
   return JSON.parse(text);
@@ -37,6 +37,10 @@ Deno.test("a request whose content is missing or no base64 is still a message, w
     method: "http/request",
     params: { url: "http://localhost/" },
   });
+  for (const chunk of [LONG, `${LONG}","sandbox":null,"more":"`, `${LONG}\n`, `${LONG}\\`]) {
+    const params = { processId: "p", chunk };
+    assert.deepEqual(sent("process/write", params, { isForeign: true }), { id: 1, method: "process/write", params });
+  }
   assert.deepEqual(sent("process/write", null), { id: 1, method: "process/write", params: null });
 });
 
