@@ -124,9 +124,13 @@ export class RuntimeSocketLink implements Link {
   /** The runtime sends no ping when it is asked to: a peer that has vanished is found by its own, in two minutes. */
   probe(): void {}
 
-  /** At most, since of the runtime's pings only the outcome can be known. */
+  /**
+   * At most, since of the runtime's pings only the outcome can be known. None leaves while the peer does not take what was
+   * sent before: then only messages count.
+   */
   get silentMs(): number {
-    return Math.min(this.#options.clock.now() - this.#messageAtMs, MAX_SILENT_MS);
+    const sinceMessageMs = this.#options.clock.now() - this.#messageAtMs;
+    return this.#socket.bufferedAmount > 0 ? sinceMessageMs : Math.min(sinceMessageMs, MAX_SILENT_MS);
   }
 
   /**

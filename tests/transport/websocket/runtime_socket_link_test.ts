@@ -86,6 +86,22 @@ Deno.test("RuntimeSocketLink.silentMs is the time since the last message, and no
   }, { clock });
 });
 
+Deno.test("RuntimeSocketLink.silentMs has no such bound while its peer takes nothing, since no ping leaves then", async () => {
+  const clock = new ManualClock();
+  await connected(async (link, client) => {
+    const end = link.receive(() => {});
+    const sent = link.send(Array.from({ length: 64 }, () => "x".repeat(MIB)));
+    await client.readFrame();
+    clock.advance(1_000_000);
+    assert.equal(link.silentMs, 1_000_000);
+    for (let i = 1; i < 64; i++) await client.readFrame();
+    await sent;
+    assert.equal(link.silentMs, 140_000);
+    client.drop();
+    await end;
+  }, { clock });
+});
+
 Deno.test("RuntimeSocketLink.askForSign() has one timer however often it is called, and none after the end", async () => {
   for (const isEndedByUs of [false, true]) {
     const clock = new ManualClock();
