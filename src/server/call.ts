@@ -52,6 +52,7 @@ export class Call<Resources> implements CallContext<Resources> {
   #afterReply: (() => void) | null = null;
   /** Bytes taken for its answer. */
   #promisedBytes = 0;
+  #isAnswered = false;
 
   /** Without surroundings it can be refused, but not run. */
   constructor(request: CallRequest, log: Logger, surroundings: CallSurroundings<Resources> | null) {
@@ -113,7 +114,13 @@ export class Call<Resources> implements CallContext<Resources> {
     // A waiting request holds no bytes: otherwise two could wait for each other.
     this.withdraw();
     const taken = answers.take(answerBytes, signal);
-    if (taken !== undefined) return taken.then(() => this.promised(answerBytes));
+    if (taken !== undefined) {
+      return taken.then(() => {
+        // Other work of this request may have failed meanwhile, and its answer has the bytes that there were then.
+        if (this.#isAnswered) answers.give(answerBytes);
+        else this.promised(answerBytes);
+      });
+    }
     this.promised(answerBytes);
   }
 
@@ -128,7 +135,8 @@ export class Call<Resources> implements CallContext<Resources> {
   }
 
   withdraw(): void {
-    this.#inSession.answers.give(this.takePromise());
+    this.#inSession.answers.give(this.#promisedBytes);
+    this.#promisedBytes = 0;
   }
 
   // ---- for the connection
@@ -138,8 +146,9 @@ export class Call<Resources> implements CallContext<Resources> {
     this.#promisedBytes = answerBytes;
   }
 
-  /** The bytes taken for its answer; the caller is responsible for them from now on. */
+  /** The bytes taken for its answer, which there is now; the caller is responsible for them from now on. */
   takePromise(): number {
+    this.#isAnswered = true;
     const bytes = this.#promisedBytes;
     this.#promisedBytes = 0;
     return bytes;

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { notFound } from "../../src/errors.ts";
 import { MAX_HANDLES } from "../../src/fs/limits.ts";
-import { createLogger } from "../../src/log.ts";
+import { createLogger, silentLogger } from "../../src/log.ts";
+import { AnswerBudget, SharedAnswers } from "../../src/rpc/answer_budget.ts";
 import type { RequestId } from "../../src/rpc/envelope.ts";
 import { Call, type CallSurroundings } from "../../src/server/call.ts";
 
@@ -43,4 +44,17 @@ Deno.test("a handle that is opened again is the youngest: others are forgotten b
   calls.opened("new");
   assert.equal(calls.handlePaths.size, MAX_HANDLES);
   assert.deepEqual([calls.handlePaths.has("h0"), calls.handlePaths.has("h1")], [true, false]);
+});
+
+Deno.test("bytes that a call still waits for when its answer is made go back as soon as it gets them", async () => {
+  const answers = new AnswerBudget({ limit: 100, floor: 0, shared: new SharedAnswers(1000) });
+  const request = { id: "1" as RequestId, method: "capabilityRoots/discoverV1", params: {} };
+  const surroundings = { answers } as unknown as CallSurroundings<unknown>;
+  const call = new Call(request, silentLogger(), surroundings);
+  answers.tryTake(90);
+  const room = call.promise(50);
+  assert.equal(call.takePromise(), 0, "one root has waited for room, and another one was refused");
+  answers.give(90);
+  await room;
+  assert.equal(answers.used, 0);
 });
