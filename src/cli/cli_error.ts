@@ -1,7 +1,8 @@
 /**
  * How the command line refuses: one error type with the exit status, and the quoting for its messages.
  *
- * A message is complete, one line, and safe for stderr. It never contains values that may be secrets.
+ * A message is complete, one line, and safe for stderr, whatever it was made of. It never contains values that may be
+ * secrets.
  */
 
 import { printable } from "../printable.ts";
@@ -17,7 +18,8 @@ export class CliError extends Error {
   readonly exitCode: typeof EXIT_USAGE | typeof EXIT_REFUSED;
 
   constructor(exitCode: typeof EXIT_USAGE | typeof EXIT_REFUSED, message: string, options?: { cause?: unknown }) {
-    super(message, options);
+    // Words of the runtime or of a server in it may hold anything. Where a rule file is wrong there are several lines.
+    super(message.split("\n").map(printable).join("\n"), options);
     this.exitCode = exitCode;
   }
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { CliError, quoted } from "../../src/cli/cli_error.ts";
+import { CliError, quoted, refusal } from "../../src/cli/cli_error.ts";
 import { splitCommand } from "../../src/cli/command.ts";
 import { nearestWord } from "../../src/nearest_word.ts";
 
@@ -50,6 +50,11 @@ Deno.test("splitCommand() takes a hidden command and never suggests one", () => 
       return true;
     });
   }
+});
+
+Deno.test("a refusal shows no character that a terminal obeys, wherever its words come from, and keeps its lines", () => {
+  const { message } = refusal("cannot read it: readfile '/\u202etxt'\n  \u001b[31mé");
+  assert.equal(message, "cannot read it: readfile '/\\u202etxt'\n  \\u001b[31mé");
 });
 
 Deno.test("nearestWord() prefers the smallest edit, then an abbreviation, else says nothing", () => {

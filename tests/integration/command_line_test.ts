@@ -41,6 +41,8 @@ for (
   const [what, words, needsTls = false] of [
     ["token file", ["--listen", "ws://127.0.0.1:0", "--ws-auth", "capability-token", "--ws-token-file", TURNED_PATH]],
     ["file of tokens", ["--listen", "ws://127.0.0.1:0", "--ws-auth", "tokens", "--tokens", TURNED_PATH]],
+    ["token of a rendezvous", ["executors", "--url", "https://127.0.0.1:1", "--token-file", TURNED_PATH]],
+    ["token of a checked server", ["conform", "--token-file", TURNED_PATH, "ws://127.0.0.1:1"]],
     ["certificate", ["--listen", "wss://127.0.0.1:0", "--tls-cert", TURNED_PATH, "--tls-key", TURNED_PATH], true],
   ] as const
 ) {

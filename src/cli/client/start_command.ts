@@ -6,6 +6,7 @@ import type { ProcessHandle } from "../../client/process/process_handle.ts";
 import type { ProcessStatus } from "../../client/process/process_status.ts";
 import type { SpawnOptions } from "../../client/process/spawn_options.ts";
 import { messageOf } from "../../errors.ts";
+import { printable } from "../../printable.ts";
 import { quoted, refusal } from "../cli_error.ts";
 import { EXIT } from "./exit_codes.ts";
 
@@ -36,6 +37,7 @@ async function checkDirectory(box: Devbox, path: string): Promise<void> {
 export function exitCodeOf({ code, endReason, failure }: ProcessStatus): number {
   if (endReason === "timeout") return EXIT.timedOut;
   if (code !== null) return code & 0xff;
-  console.error(`exec-server: the server does not know how the command ended${failure === null ? "" : `: ${failure}`}`);
+  const reason = failure === null ? "" : `: ${printable(failure)}`;
+  console.error(`exec-server: the server does not know how the command ended${reason}`);
   return EXIT.ownError;
 }

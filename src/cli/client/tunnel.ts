@@ -2,6 +2,7 @@
 
 import type { Devbox } from "../../client/devbox.ts";
 import { messageOf } from "../../errors.ts";
+import { printable } from "../../printable.ts";
 import { quoted, refusal, usageError } from "../cli_error.ts";
 import { print } from "../print.ts";
 import type { FlagTable } from "../flags.ts";
@@ -65,9 +66,9 @@ export function tunnel(args: readonly string[]): Promise<number> {
       const { box } = await openBox(where, {
         onConnectionChange: (state) => {
           if (state.state === "reconnecting" && state.attempt === 1) {
-            console.error(`exec-server: the connection is lost (${state.reason}); trying again`);
+            console.error(`exec-server: the connection is lost (${printable(state.reason)}); trying again`);
           } else if (state.state === "closed" && state.error !== null) {
-            console.error(`exec-server: ${state.error.message}`);
+            console.error(`exec-server: ${printable(state.error.message)}`);
             ended.resolve(EXIT.noConnection);
           }
         },
@@ -112,7 +113,7 @@ async function serve(
   try {
     for await (const near of listener) {
       carry(near, () => box.tunnel(target.port, { host: target.host })).catch((error) => {
-        console.error(`exec-server: port ${target.port}: ${messageOf(error)}`);
+        console.error(`exec-server: port ${target.port}: ${printable(messageOf(error))}`);
       });
     }
   } catch {
