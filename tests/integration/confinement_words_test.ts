@@ -123,29 +123,41 @@ sandboxTest("a policy that confines nothing never gives sandboxDenied", async (c
   }
 });
 
-Deno.test("a missing directory and a missing program have one answer, and the log tells them apart", async () => {
+Deno.test("what a start did not find has one answer, and the log tells directory, program and interpreter apart", async () => {
   const confined = NO_SANDBOX === null ? [{ sandboxPolicy: { type: "read-only" } }] : [];
+  const script = await Deno.makeTempFile();
+  await Deno.writeTextFile(script, "#!/no/such/interpreter\n");
+  await Deno.chmod(script, 0o755);
+  const missing = [
+    { cwd: "/no/such/directory" },
+    { argv: ["no-such-program"] },
+    { argv: ["/no/program"] },
+    { argv: [script] },
+  ];
   let log: Promise<string>;
-  {
+  try {
     await using server = await TestServer.start({ args: ["--log", "json", "--log-level", "debug"] });
     log = server.log;
     await using client = await server.connect();
     for (const fields of [{}, ...confined]) {
-      for (const command of [{ cwd: "/no/such/directory" }, { argv: ["no-such-program"] }, { argv: ["/no/program"] }]) {
+      for (const command of missing) {
         assert.deepEqual(await refusal(run(client, "", { ...fields, ...command })), {
           code: -32603,
           message: "No such file or directory (os error 2)",
         });
       }
     }
+  } finally {
+    await Deno.remove(script);
   }
   const lines = (await log).trim().split("\n").map((line) => JSON.parse(line));
   const details = lines.filter(({ message }) => message === "request refused").map(({ detail }) => detail);
-  assert.equal(details.length, 3 * (1 + confined.length));
-  for (let at = 0; at < details.length; at += 3) {
+  assert.equal(details.length, missing.length * (1 + confined.length));
+  for (let at = 0; at < details.length; at += missing.length) {
     assert.match(details[at], /working directory \/no\/such\/directory/);
     assert.match(details[at + 1], /program "no-such-program"/);
     assert.match(details[at + 2], /program "\/no\/program"/);
+    assert.match(details[at + 3], /the interpreter of .*program.* is missing/);
   }
 });
 

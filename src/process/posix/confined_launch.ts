@@ -8,7 +8,7 @@ import { parseFirstProcess } from "../../launch/backends/bubblewrap.ts";
 import type { LaunchPlan, PreparedLaunch } from "../../launch/launch_plan.ts";
 import { parseStubReport, type StubReport } from "../../launch/stub/launch_stub.ts";
 import { closeDescriptor, readInto, setNonblocking } from "../../os/descriptor.ts";
-import { describeErrno } from "../../os/errno.ts";
+import { describeErrno, ENOENT } from "../../os/errno.ts";
 import { allocate } from "../../os/libc.ts";
 import { onlyChildOf } from "../../os/children/procfs.ts";
 import { type ChildStdio, spawnExactly } from "../../os/children/spawn.ts";
@@ -40,10 +40,17 @@ export class SandboxSetUpError extends DomainError {
   readonly complaint: string;
 
   constructor(report: Exclude<StubReport, { type: "executed" }>, complaint: string) {
-    super("internal", describe(report, complaint));
+    super("internal", describe(report, complaint), isNotFound(report) ? { detail: MISSING_INTERPRETER } : undefined);
     this.report = report;
     this.complaint = complaint;
   }
+}
+
+/** For the log. The program itself was looked up before the sandbox was made. */
+const MISSING_INTERPRETER = "the interpreter of the program is missing in the sandbox";
+
+function isNotFound(report: SandboxSetUpError["report"]): boolean {
+  return report.type === "notExecuted" && report.errno === ENOENT;
 }
 
 function describe(report: SandboxSetUpError["report"], complaint: string): string {
