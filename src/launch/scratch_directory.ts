@@ -2,9 +2,13 @@
 
 import { messageOf } from "../errors.ts";
 
-/** Where the runtime creates them. */
-function temporaryDirectory(): string {
-  return Deno.env.get("TMPDIR") || "/tmp";
+/** Where the runtime creates them, as far as this program may know. */
+export function temporaryDirectory(): string {
+  try {
+    return Deno.env.get("TMPDIR") || "/tmp";
+  } catch {
+    return "/tmp"; // An embedding program may run without the environment.
+  }
 }
 
 /** Why nothing can be created there; null when it seems possible. */
