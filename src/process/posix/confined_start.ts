@@ -82,6 +82,7 @@ export class ConfinedStarts {
       if (calls !== null && launch.policy?.network !== "enabled") process.reportDenials(recorder);
       if (launch.isWrapped) {
         const { pid: wrapperPid, ended: wrapperEnded } = process;
+        if (firstPid !== null) process.wraps(firstPid);
         const wrapped = firstPid === null ? null : { wrapperPid, wrapperEnded, firstPid };
         const ended = wrapped === null ? null : whenSandboxEnds(reactor, wrapped);
         const released = this.#releaseAfter(ended ?? endOfTree(process, tree), launch);

@@ -23,6 +23,7 @@ import {
   type SpawnedProcess,
   type StdinOutcome,
 } from "../backend.ts";
+import { ownGroupOfCommand } from "./command_group.ts";
 import type { DenialRecorder } from "./denial_recorder.ts";
 import type { ToldEnd } from "./told_end.ts";
 import { SIGKILL } from "../signals.ts";
@@ -67,6 +68,7 @@ export class PosixProcess implements SpawnedProcess {
   #slave: number | null;
   #endHold: Promise<void> | null = null;
   #told: ToldEnd | null = null;
+  #firstInside: number | null = null;
   #writersTimer: ReturnType<typeof setTimeout> | undefined;
   #hasToldExit = false;
   cleared: Promise<void> | null = null;
@@ -121,6 +123,11 @@ export class PosixProcess implements SpawnedProcess {
     this.cleared = cleared;
   }
 
+  /** The child is a wrapper: its command is the first child of this process, which is the first in the sandbox. */
+  wraps(firstPid: number): void {
+    this.#firstInside = firstPid;
+  }
+
   leavesNothing(): boolean | null {
     return this.#told?.leavesNothing() ?? null;
   }
@@ -172,7 +179,11 @@ export class PosixProcess implements SpawnedProcess {
     if (this.#life === "reaped") return false;
     // For the kernel an ended leader alone still counts as a group, but nobody is in it.
     if (this.#life === "ended" && !hasLivingMember(this.pid, this.pid)) return false;
-    return sendSignal(-this.pid, signal);
+    const inside = this.#firstInside;
+    const group = inside === null || this.#life === "ended" ? null : ownGroupOfCommand(this.pid, inside);
+    // First the command: the wrapper may end by the signal, and everything inside with it.
+    const isHeard = group !== null && sendSignal(-group, signal);
+    return sendSignal(-this.pid, signal) || isHeard;
   }
 
   signalForeground(signal: number): boolean {
