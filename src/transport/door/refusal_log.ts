@@ -1,9 +1,9 @@
 /**
  * Logs who was refused at the door, and why, without letting strangers fill the log.
  *
- * Time is cut into windows that begin with a refusal. In each window the first few refusals of an address get a line of
- * their own; the others are counted and reported in one line at its end. Everything remembered is forgotten with its
- * window.
+ * Time is cut into windows that begin with a refusal. In each window the first few logins refused to an address get a
+ * line of their own, and as many of its other requests; the others are counted and reported in one line at its end.
+ * Everything remembered is forgotten with its window.
  */
 
 import type { Clock } from "../../clock.ts";
@@ -11,7 +11,10 @@ import type { Logger } from "../../log.ts";
 
 /** Long enough that somebody who guesses tokens causes one line a minute, short enough to be read while it goes on. */
 const WINDOW_MS = 60_000;
-/** A client with a wrong token tries a few times; more of the same say nothing new. */
+/**
+ * A client with a wrong token tries a few times; more of the same say nothing new. A page that is refused for its origin
+ * does, and all clients of this machine have one address.
+ */
 const MAX_LINES_PER_ADDRESS = 3;
 /** Enough for ten addresses: a peer with more addresses than that gets no more lines. */
 const MAX_LINES = 30;
@@ -30,6 +33,8 @@ export class RefusalLog {
   readonly #clock: Clock;
   /** Refusals of this window by address. */
   readonly #counts = new Map<string, number>();
+  /** Lines of this window by address and status: no more entries than lines. */
+  readonly #told = new Map<string, number>();
   #lines = 0;
   #untold = 0;
   #cancelWindow: (() => void) | null = null;
@@ -44,10 +49,13 @@ export class RefusalLog {
     const address = withoutPort(remote);
     const earlier = this.#counts.get(address) ?? 0;
     if (earlier > 0 || this.#counts.size < MAX_ADDRESSES) this.#counts.set(address, earlier + 1);
-    if (earlier >= MAX_LINES_PER_ADDRESS || this.#lines >= MAX_LINES) {
+    const kind = `${address} ${status}`;
+    const told = this.#told.get(kind) ?? 0;
+    if (told >= MAX_LINES_PER_ADDRESS || this.#lines >= MAX_LINES) {
       this.#untold++;
       return;
     }
+    this.#told.set(kind, told + 1);
     this.#lines++;
     this.#log.warn(status === 401 ? "login refused" : "request refused", { remote, status, reason });
   }
@@ -62,6 +70,7 @@ export class RefusalLog {
       this.#log.warn("more logins and requests refused", { count: this.#untold, addresses, mostFrom, most });
     }
     this.#counts.clear();
+    this.#told.clear();
     this.#lines = 0;
     this.#untold = 0;
   }

@@ -43,3 +43,14 @@ Deno.test("RefusalLog bounds its lines and its memory whatever the number of add
   assert.deepEqual([lines.at(-1)!.count, lines.at(-1)!.addresses], [99_970, "256 or more"]);
   assert.equal(clock.pending, 0);
 });
+
+Deno.test("RefusalLog tells of refused origins also when the address has tried many wrong tokens", () => {
+  const { lines, refusals } = setUp();
+  for (let port = 1; port <= 10; port++) refusals.add(wrong(`127.0.0.1:${port}`));
+  for (let port = 11; port <= 20; port++) {
+    refusals.add({ remote: `127.0.0.1:${port}`, status: 403, reason: `Origin: http://${port}.example` });
+  }
+  assert.deepEqual(lines.map(({ remote }) => remote), [1, 2, 3, 11, 12, 13].map((port) => `127.0.0.1:${port}`));
+  refusals.close();
+  assert.deepEqual([lines.at(-1)!.count, lines.at(-1)!.most], [14, 20]);
+});
