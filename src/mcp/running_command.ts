@@ -103,9 +103,15 @@ export class RunningCommand {
   #end(reason: "timedOut" | "stopped"): void {
     if (this.#ending !== null || this.#hasFinished) return;
     this.#ending = reason;
-    for (const prompt of this.prompts.open) prompt.answer({ action: "cancel" });
     // If it is still starting, it is ended as soon as there is a shell.
-    void this.#shell?.terminate();
+    if (this.#shell !== null) this.#terminate(this.#shell);
+  }
+
+  /** Its questions are open until nothing runs any more: after a denial its shell would go on with what comes next. */
+  #terminate(shell: WatchedShell): void {
+    void shell.terminate().finally(() => {
+      for (const prompt of this.prompts.open) prompt.answer({ action: "cancel" });
+    });
   }
 
   async #run(): Promise<CommandEnd> {
@@ -115,7 +121,7 @@ export class RunningCommand {
     });
     this.#shell = shell;
     this.input.begins(shell);
-    if (this.#ending !== null) void shell.terminate();
+    if (this.#ending !== null) this.#terminate(shell);
     const { exitCode, signal } = await shell.exited;
     // The shell has ended in time: what follows cannot time out any more.
     this.#clock.end();

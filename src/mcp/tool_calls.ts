@@ -153,9 +153,12 @@ export class ToolCalls {
       prompts.giveUp("it needs the user's approval, and this client cannot ask for it");
     }
     const { elicit } = call;
-    const detach = elicit === null
-      ? null
-      : prompts.attach((prompt) => void elicit(prompt).then((answer) => prompt.answer(answer)));
+    const detach = elicit === null ? null : prompts.attach((prompt) =>
+      void elicit(prompt).then((answer) => {
+        // That the call was cancelled is no answer: its command is being ended, and must not go on until then.
+        if (!call.signal.aborted) prompt.answer(answer);
+      })
+    );
     const progress = this.#progress(call, command);
     try {
       const outcome = await this.#wait(call, attendance);

@@ -21,6 +21,8 @@ class FakeShell implements WatchedShell {
   isReading = true;
   isTerminated = false;
   hasStoppedReading = false;
+  /** Until this resolves its programs still run, though it is being ended. */
+  outlives: Promise<void> | null = null;
   /** Whether a child holds the output open after the shell's end. */
   isHeldOpen = false;
   /** Whether a child that does not is left then. */
@@ -82,10 +84,15 @@ class FakeShell implements WatchedShell {
 
   terminate(): Promise<void> {
     this.isTerminated = true;
+    if (this.outlives !== null) return this.outlives.then(() => this.#end());
+    this.#end();
+    return Promise.resolve();
+  }
+
+  #end(): void {
     this.#gone.abort();
     this.#exited.resolve({ exitCode: 137, signal: "SIGKILL" });
     this.#closed.resolve();
-    return Promise.resolve();
   }
 }
 
