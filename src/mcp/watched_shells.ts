@@ -27,7 +27,7 @@ import type { PatchedBash, WatchedShell, WatchedShellOptions, WatchedShells } fr
 export interface WatchedShellsOptions {
   readonly backend: PosixBackend;
   readonly service: SandboxService;
-  /** What escalated programs get of it: PATH, HOME and XDG_*. */
+  /** What escalated programs get of it: `PATH`, `HOME`, and where configurations are found. */
   readonly serverEnv: Readonly<Record<string, string>>;
   /** Whether sandboxes are made before their commands come, where that is possible. Default: yes. */
   readonly keepsSandboxes?: boolean;

@@ -3,8 +3,9 @@
  * program does besides its arguments.
  *
  * A variable that names code, a library, a configuration or another program to run is a second command line, which no
- * rule sees. The list is published in `sandbox/README.md`. What programs are found and whose configuration is read
- * (`PATH`, `HOME`, `XDG_*`) is the server's. What tells of the sandbox does not hold for a program that has left it.
+ * rule sees. The lists are published in `sandbox/README.md`. What programs are found and whose configuration is read
+ * is the server's. What tells of the sandbox does not hold for a program that has left it. No list can have the
+ * variables of all programs: these are of shells, interpreters and libraries, and of programs that rules often let out.
  */
 
 /** Names, and beginnings (`LD_*`) and ends (`*PAGER`) of names. */
@@ -15,16 +16,20 @@ export const WITHHELD_VARIABLES: readonly string[] = [
   "BASHOPTS",
   "SHELLOPTS",
   "BASH_EXEC_WRAPPER",
+  "BROWSER",
   "CODEX_ESCALATE_SOCKET",
   "CODEX_SANDBOX_NETWORK_DISABLED",
   "CDPATH",
-  "EDITOR",
+  "CVS_RSH",
+  "DOTNET_STARTUP_HOOKS",
+  "*EDITOR",
   "ENV",
   "EXEC_SERVER_*",
   "EXEC_WRAPPER",
   "GCONV_PATH",
   "GIT_*",
   "GLIBC_TUNABLES",
+  "GNUMAKEFLAGS",
   "IFS",
   "JAVA_TOOL_OPTIONS",
   "JDK_JAVA_OPTIONS",
@@ -32,17 +37,29 @@ export const WITHHELD_VARIABLES: readonly string[] = [
   "LESSCLOSE",
   "LESSOPEN",
   "LOCPATH",
+  "LUA_*",
+  "MAKEFILES",
+  "MAKEFLAGS",
   "NODE_OPTIONS",
   "NODE_PATH",
   "*PAGER",
   "PERL5*",
   "PERLLIB",
+  "PHPRC",
+  "PHP_INI_SCAN_DIR",
   "PROMPT_COMMAND",
   "PS4",
   "PYTHON*",
+  "RSYNC_CONNECT_PROG",
+  "RSYNC_RSH",
   "RUBY*",
   "SSH_ASKPASS",
   "SSH_ASKPASS_REQUIRE",
+  "SSH_PKCS11_HELPER",
+  "SSH_SK_*",
+  "SUDO_ASKPASS",
+  "SVN_SSH",
+  "TAR_OPTIONS",
   "VISUAL",
   "ZDOTDIR",
 ];
@@ -50,8 +67,35 @@ export const WITHHELD_VARIABLES: readonly string[] = [
 /** Beginnings of names in any case: npm makes no difference there. */
 export const WITHHELD_IN_ANY_CASE: readonly string[] = ["npm_config_*"];
 
-/** The server's own, or absent where the server has none. */
-const SERVER_VARIABLES: readonly string[] = ["PATH", "HOME", "XDG_*"];
+/**
+ * The server's own, or absent where the server has none: where programs and configurations are found. A configuration
+ * of OpenSSL, Kerberos or SASL names libraries to load; one of curl or wget, files to write; the others name commands.
+ */
+export const SERVER_VARIABLES: readonly string[] = [
+  "PATH",
+  "HOME",
+  "XDG_*",
+  "APT_CONFIG",
+  "AWS_CONFIG_FILE",
+  "AWS_SHARED_CREDENTIALS_FILE",
+  "BUNDLE_*",
+  "CLOUDSDK_*",
+  "CURL_HOME",
+  "DOCKER_*",
+  "GEM_*",
+  "GNUPGHOME",
+  "GSS_MECH_CONFIG",
+  "HGRCPATH",
+  "KRB5_*",
+  "KUBECONFIG",
+  "OPENSSL_*",
+  "PIP_*",
+  "PSQLRC",
+  "SASL_*",
+  "SSLKEYLOGFILE",
+  "SYSTEM_WGETRC",
+  "WGETRC",
+];
 
 const encoder = new TextEncoder();
 

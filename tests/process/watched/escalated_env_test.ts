@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import {
   escalatedEnvironment,
+  SERVER_VARIABLES,
   WITHHELD_IN_ANY_CASE,
   WITHHELD_VARIABLES,
 } from "../../../src/process/watched/escalated_env.ts";
@@ -41,12 +42,29 @@ Deno.test("PATH, HOME and XDG_* are the server's, or absent where it has none", 
   ]);
 });
 
+Deno.test("what gives a program another command, or names one, is withheld", () => {
+  const withheld = ["TAR_OPTIONS=--checkpoint-action=exec=x", "RSYNC_RSH=x", "MAKEFLAGS=--eval=x", "SSH_SK_PROVIDER=x"];
+  const editors = ["EDITOR=x", "KUBE_EDITOR=x", "SUDO_EDITOR=x", "SUDO_ASKPASS=x"];
+  const kept = ["SSH_AUTH_SOCK=x", "EDITOR_COLOR=x", "TAR=x", "http_proxy=x"];
+  assert.deepEqual(escalated([...withheld, ...editors, ...kept], { TAR_OPTIONS: "-v" }), kept);
+});
+
+Deno.test("what names a configuration that names code is the server's, or absent where it has none", () => {
+  const configurations = ["OPENSSL_CONF=/ws/x", "KRB5_CONFIG=/ws/x", "CURL_HOME=/ws", "KUBECONFIG=/ws/x"];
+  const more = ["AWS_CONFIG_FILE=/ws/x", "DOCKER_CONFIG=/ws", "APT_CONFIG=/ws/x", "GNUPGHOME=/ws"];
+  assert.deepEqual(escalated([...configurations, ...more, "AWS_PROFILE=a"], { KUBECONFIG: "/etc/k", LANG: "de" }), [
+    "KUBECONFIG=/etc/k",
+    "AWS_PROFILE=a",
+  ]);
+});
+
 Deno.test("entries that are no variables are left out", () => {
   assert.deepEqual(escalated(["", "NOTHING", "=C:=x", "A=1"]), ["A=1"]);
 });
 
 Deno.test("the list is published, all of it", () => {
   const page = Deno.readTextFileSync(new URL("../../../sandbox/README.md", import.meta.url)).replace(/\s+/g, " ");
-  assert.deepEqual(WITHHELD_VARIABLES.filter((name) => !page.includes(`\`${name}\``)), []);
+  const names = [...WITHHELD_VARIABLES, ...SERVER_VARIABLES];
+  assert.deepEqual(names.filter((name) => !page.includes(`\`${name}\``)), []);
   assert.deepEqual(WITHHELD_IN_ANY_CASE.filter((name) => !page.includes(`\`${name}\` in any case`)), []);
 });
