@@ -12,9 +12,9 @@ import { allocate } from "../../os/libc.ts";
 import { type ExecName, openNamed } from "./exec_request.ts";
 
 /** The kernel goes no further. */
-const MAX_INTERPRETERS = 5;
+export const MAX_INTERPRETERS = 5;
 /** What the kernel reads of a file to find out what it is. */
-const START_BYTES = 256;
+export const START_BYTES = 256;
 
 export interface InterpretedScript {
   /** The identity of the interpreter, which is no script itself. */

@@ -4,13 +4,15 @@
  * Every directory and link on the way counts, and the file itself. A place that the sandbox may write, or that is
  * writable for a group or for everybody, is not trusted. A directory such as /tmp, where everybody may add names but
  * nobody may take away another's, is trusted as far as the name on the way is root's or our own. Where a sandbox confines
- * no files, everything that is our own can be written too. To let a program from another place run outside, name its
- * exact path in a rule.
+ * no files, everything that is our own can be written too. The interpreter of a script is a program as well. To let a
+ * program from another place run outside, name its exact path in a rule.
  */
 
 import { dirname, join } from "node:path/posix";
 import type { Policy } from "../../launch/policy/policy.ts";
+import { byteStringOf, lossyText } from "../../os/files/byte_string.ts";
 import { isWithin } from "../../text_path.ts";
+import { interpreterLine, MAX_INTERPRETERS, START_BYTES } from "./interpreted_script.ts";
 import type { WritablePlaces } from "./writable_places.ts";
 
 /** As many as the kernel follows. */
@@ -35,10 +37,44 @@ export interface TrustQuestion {
 
 /** Why it may not, in words for the caller; null when it may. */
 export async function whyNotTrusted(question: TrustQuestion): Promise<string | null> {
+  const advice = "a rule for this exact path would allow it";
+  const reason = await whyPathNotTrusted(question, advice);
+  // A rule that names a script means what it says, and so its interpreter.
+  if (reason !== null || question.policy === undefined || question.pathIsNamed) return reason;
+  let { file } = question;
+  for (let depth = 0; depth <= MAX_INTERPRETERS; depth++) {
+    const interpreter = await interpreterOf(file);
+    if (interpreter === null) return null;
+    const scriptAdvice = "a rule for the exact path of the script would allow it";
+    const why = interpreter.startsWith("/")
+      ? await whyPathNotTrusted({ ...question, file: interpreter }, scriptAdvice)
+      : `it is another file in each directory; ${scriptAdvice}`;
+    if (why !== null) return `its interpreter ${interpreter}: ${why}`;
+    file = interpreter;
+  }
+  return null;
+}
+
+/** Null when the file is no script. Text is enough: a name that is no UTF-8 is not there. */
+async function interpreterOf(file: string): Promise<string | null> {
+  const start = new Uint8Array(START_BYTES);
+  try {
+    // Opening a pipe might wait for ever.
+    if (!(await Deno.stat(file)).isFile) return null;
+    using opened = await Deno.open(file);
+    await opened.read(start);
+  } catch {
+    // What we cannot read, no interpreter that we start can.
+    return null;
+  }
+  const [interpreter] = interpreterLine(byteStringOf(start)) ?? [];
+  return interpreter === undefined ? null : lossyText(interpreter);
+}
+
+async function whyPathNotTrusted(question: TrustQuestion, advice: string): Promise<string | null> {
   const { file, policy, writable, pathIsNamed } = question;
   if (UNSHARED_PLACES.some((place) => isWithin(file, place))) return `${file} is another file outside of the sandbox`;
   if (policy === undefined) return null;
-  const advice = "a rule for this exact path would allow it";
   let rest = file;
   let at = "/";
   for (let links = 0; rest !== "";) {

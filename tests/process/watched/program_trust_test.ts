@@ -33,3 +33,32 @@ Deno.test("what the sandbox may write never leaves it by its name alone", () =>
     const question = { file: `${directory}/tool`, policy, writable: new WritablePlaces(), pathIsNamed: false };
     assert.match(await whyNotTrusted(question) ?? "", /can be written from inside the sandbox/);
   }));
+
+Deno.test("a script leaves only with an interpreter that may leave too, unless a rule names the script", () =>
+  inScratchDirectory(async (directory) => {
+    const workspace = `${directory}/workspace`;
+    await Deno.mkdir(workspace);
+    const script = async (path: string, firstLine: string) => {
+      await Deno.writeTextFile(path, `${firstLine}\necho\n`, { mode: 0o755 });
+      return path;
+    };
+    const rule = { path: workspace, access: "write", type: "directory", id: "1" } as const;
+    const policy = { ...READ_ONLY, files: { ...READ_ONLY.files, rules: [rule] } };
+    const ask = (file: string, pathIsNamed = false) =>
+      whyNotTrusted({ file, policy, writable: new WritablePlaces(), pathIsNamed });
+    await script(`${workspace}/run`, "#!/bin/sh");
+
+    const honest = await script(`${directory}/honest`, "#!/bin/sh -e");
+    assert.equal(await ask(honest), null);
+    const led = await script(`${directory}/led`, `#! ${workspace}/run x`);
+    const reason = /its interpreter .*workspace\/run: .*workspace can be written from inside .*path of the script/;
+    assert.match(await ask(led) ?? "", reason);
+    assert.match(await ask(await script(`${directory}/twice`, `#!${led}`)) ?? "", reason);
+    assert.match(await ask(await script(`${directory}/near`, "#!run")) ?? "", /run: it is another file in each/);
+    assert.match(await ask(await script(`${directory}/odd`, "#!/proc/self/exe")) ?? "", /another file outside/);
+    await Deno.symlink("/bin/sh", `${workspace}/link`);
+    assert.match(await ask(await script(`${directory}/linked`, `#!${workspace}/link`)) ?? "", /can be written from/);
+    assert.equal(await ask(led, true), null);
+    await script(led, `#!${led}`);
+    assert.equal(await ask(led), null, "the kernel refuses it");
+  }));
