@@ -137,7 +137,7 @@ watchTest("an escalated program gets bytes that are not text unchanged", async (
 });
 
 watchTest(
-  "the environment of an escalated program: the caller's, without the list, with the server's PATH and HOME",
+  "the environment of an escalated program: the caller's, without the list, with the server's HOME, and PATH outside of the workspace",
   async (scene) => {
     const command =
       "export KEPT=1 LD_PRELOAD= GIT_DIR=x PYTHONPATH=x BASH_ENV=x PAGER=x MANPAGER=x PATH=/usr/bin:/x; env | sort";

@@ -48,11 +48,14 @@ export interface RunningShell {
 export class WatchedScene implements AsyncDisposable {
   readonly host: SandboxHost;
   readonly shells: KernelWatchedShells;
-  readonly serverEnv = { PATH: "/usr/bin:/bin", HOME: "/nowhere", XDG_CONFIG_HOME: "/nowhere/config" };
+  readonly serverEnv: Readonly<Record<string, string>>;
 
   private constructor(host: SandboxHost, options: { readonly keepsSandboxes?: boolean } = {}) {
     this.host = host;
     const { backend, service } = host;
+    // As where the server was started with a virtual environment of the workspace.
+    const path = `${this.ws}/sub:/usr/bin:/bin`;
+    this.serverEnv = { PATH: path, HOME: "/nowhere", XDG_CONFIG_HOME: "/nowhere/config" };
     this.shells = new KernelWatchedShells({ backend, service, serverEnv: this.serverEnv, ...options });
   }
 

@@ -33,7 +33,7 @@ import { whenCallerGone } from "./caller.ts";
 import { escalatedEnvironment } from "./escalated_env.ts";
 import type { ExecRequest } from "./exec_request.ts";
 import { passSignalsOn } from "./passed_signals.ts";
-import { whyNotTrusted } from "./program_trust.ts";
+import { trustedSearchPath, type TrustQuestion, whyNotTrusted } from "./program_trust.ts";
 import type { WritablePlaces } from "./writable_places.ts";
 
 /** Escalated programs of one shell at a time. Each is a process and a handful of our descriptors. */
@@ -111,13 +111,7 @@ export class Escalations {
     // The decision was about text, which could mean another file or directory too.
     if (typeof file !== "string") return "its path is not valid UTF-8 text";
     if (typeof fromByteString(request.cwd) !== "string") return "its working directory is not valid UTF-8 text";
-    const { writable, leavesFilesToOthers } = this.#options;
-    return await whyNotTrusted({
-      file,
-      policy: leavesFilesToOthers ? undefined : this.#policy,
-      writable,
-      pathIsNamed,
-    });
+    return await whyNotTrusted({ file, ...this.#confinement, pathIsNamed });
   }
 
   async run(call: EscalationCaller, request: ExecRequest, order: EscalationOrder): Promise<EscalationResult> {
@@ -180,11 +174,11 @@ export class Escalations {
     const isMeant = (resource: number) => this.#policy === undefined || resource !== RLIMIT_NPROC;
     const limits = limitsOf(tid).filter(({ resource }) => isMeant(resource))
       .map(({ resource, limit }) => ({ resource, ...limit }));
+    const env = escalatedEnvironment(request.env, await this.#serverEnvironment());
     order.onStarting?.(status.tgid);
     // Everything above was asked of a number; if the call still waits, it was the caller's.
     if (!call.isWaiting) return { type: "abandoned" };
-    const { backend, reactor, serverEnv } = this.#options;
-    const env = escalatedEnvironment(request.env, serverEnv);
+    const { backend, reactor } = this.#options;
     const program = { path: file, argv: request.argv, env, descriptors, directory, umask: status.umask, limits };
     let outcome = await startOutside(backend, reactor, program);
     if (outcome.type === "failed" && outcome.errno === ENOEXEC) {
@@ -197,6 +191,18 @@ export class Escalations {
     taken.splice(0).forEach(closeDescriptor);
     order.onStarted(outcome.process);
     return await this.#accompany(call, { order, callerPid: status.tgid, outcome });
+  }
+
+  get #confinement(): Pick<TrustQuestion, "policy" | "writable"> {
+    const { writable, leavesFilesToOthers } = this.#options;
+    return { policy: leavesFilesToOthers ? undefined : this.#policy, writable };
+  }
+
+  /** A program outside finds no other program where somebody inside can put one. */
+  async #serverEnvironment(): Promise<Readonly<Record<string, string>>> {
+    const { PATH, ...others } = this.#options.serverEnv;
+    const path = PATH === undefined ? null : await trustedSearchPath(PATH, this.#confinement);
+    return path === null ? others : { PATH: path, ...others };
   }
 
   /** Until the program has ended, by itself or because its caller is gone. */

@@ -33,6 +33,8 @@ export interface TrustQuestion {
   readonly writable: WritablePlaces;
   /** A rule names this very path. */
   readonly pathIsNamed: boolean;
+  /** What other users could have written is not asked. Default: it is. */
+  readonly leavesOutOthers?: boolean;
 }
 
 /** Why it may not, in words for the caller; null when it may. */
@@ -55,6 +57,25 @@ export async function whyNotTrusted(question: TrustQuestion): Promise<string | n
   return null;
 }
 
+/**
+ * The directories of a search path in which nobody inside can put a program; null when there are none. A relative or
+ * empty entry begins in the caller's directory, and what is not there now could be made.
+ */
+export async function trustedSearchPath(
+  path: string,
+  confinement: Pick<TrustQuestion, "policy" | "writable">,
+): Promise<string | null> {
+  if (confinement.policy === undefined) return path;
+  const areTrusted = await Promise.all(
+    path.split(":").map(async (entry) => {
+      const question = { ...confinement, file: entry, pathIsNamed: false, leavesOutOthers: true };
+      return entry.startsWith("/") && await whyPathNotTrusted(question, "") === null;
+    }),
+  );
+  const trusted = path.split(":").filter((_, index) => areTrusted[index]);
+  return trusted.length === 0 ? null : trusted.join(":");
+}
+
 /** Null when the file is no script. Text is enough: a name that is no UTF-8 is not there. */
 async function interpreterOf(file: string): Promise<string | null> {
   const start = new Uint8Array(START_BYTES);
@@ -72,7 +93,7 @@ async function interpreterOf(file: string): Promise<string | null> {
 }
 
 async function whyPathNotTrusted(question: TrustQuestion, advice: string): Promise<string | null> {
-  const { file, policy, writable, pathIsNamed } = question;
+  const { file, policy, writable, pathIsNamed, leavesOutOthers = false } = question;
   if (UNSHARED_PLACES.some((place) => isWithin(file, place))) return `${file} is another file outside of the sandbox`;
   if (policy === undefined) return null;
   let rest = file;
@@ -88,7 +109,7 @@ async function whyPathNotTrusted(question: TrustQuestion, advice: string): Promi
     const next = join(at, name);
     const stat = await statOf(next);
     if (stat === null) return `${file} is not there outside of the sandbox`;
-    const reason = await whyWritable(at, { policy, writable, entry: stat });
+    const reason = await whyWritable(at, { policy, writable, leavesOutOthers, entry: stat });
     if (reason !== null && !pathIsNamed) return `${reason}; ${advice}`;
     if (!stat.isSymlink) {
       at = next;
@@ -100,18 +121,20 @@ async function whyPathNotTrusted(question: TrustQuestion, advice: string): Promi
     if (target.startsWith("/")) at = "/";
   }
   if (UNSHARED_PLACES.some((place) => isWithin(at, place))) return `${file} is another file outside of the sandbox`;
-  const reason = await whyWritable(at, { policy, writable });
+  const reason = await whyWritable(at, { policy, writable, leavesOutOthers });
   return reason === null || pathIsNamed ? null : `${reason}; ${advice}`;
 }
 
 interface WaysToWrite {
   readonly policy: Policy;
   readonly writable: WritablePlaces;
+  readonly leavesOutOthers: boolean;
   /** What stands below a directory on the way. */
   readonly entry?: Deno.FileInfo;
 }
 
-async function whyWritable(path: string, { policy, writable, entry }: WaysToWrite): Promise<string | null> {
+async function whyWritable(path: string, ways: WaysToWrite): Promise<string | null> {
+  const { policy, writable, leavesOutOthers, entry } = ways;
   const stat = await statOf(path);
   if (stat === null) return `${path} is not there outside of the sandbox`;
   const areOursFree = writable.includeAllOfOurs(policy);
@@ -119,7 +142,7 @@ async function whyWritable(path: string, { policy, writable, entry }: WaysToWrit
     return `${path} can be written from inside the sandbox`;
   }
   const mode = stat.mode ?? 0;
-  if ((mode & GROUP_AND_OTHERS_WRITE) === 0) return null;
+  if (leavesOutOthers || (mode & GROUP_AND_OTHERS_WRITE) === 0) return null;
   if ((mode & STICKY) !== 0 && stat.isDirectory && entry !== undefined && staysThere(entry, areOursFree)) return null;
   return `${path} can be written by others`;
 }

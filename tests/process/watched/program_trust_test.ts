@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { whyNotTrusted } from "../../../src/process/watched/program_trust.ts";
+import { trustedSearchPath, whyNotTrusted } from "../../../src/process/watched/program_trust.ts";
 import { WritablePlaces } from "../../../src/process/watched/writable_places.ts";
 import { inScratchDirectory } from "../../support/scratch_directory.ts";
 
@@ -61,4 +61,24 @@ Deno.test("a script leaves only with an interpreter that may leave too, unless a
     assert.equal(await ask(led, true), null);
     await script(led, `#!${led}`);
     assert.equal(await ask(led), null, "the kernel refuses it");
+  }));
+
+Deno.test("of a search path those directories are left in which nobody inside can put a program", () =>
+  inScratchDirectory(async (directory) => {
+    const workspace = `${directory}/workspace`;
+    for (const name of ["workspace/bin", "shared"]) await Deno.mkdir(`${directory}/${name}`, { recursive: true });
+    await Deno.chmod(`${directory}/shared`, 0o775);
+    await Deno.symlink("/usr/bin", `${workspace}/link`);
+    await Deno.symlink(`${workspace}/bin`, `${directory}/led`);
+    const rule = { path: workspace, access: "write", type: "directory", id: "1" } as const;
+    const policy = { ...READ_ONLY, files: { ...READ_ONLY.files, rules: [rule] } };
+    const left = (path: string) => trustedSearchPath(path, { policy, writable: new WritablePlaces() });
+    const inside = ["workspace/bin", "workspace/link", "workspace/later", "led", "missing"];
+    const unsafe = [...inside.map((name) => `${directory}/${name}`), "", ".", "bin", "/proc/self/cwd"];
+    const safe = `/usr/bin:${directory}/shared:/bin`;
+    assert.equal(await left(safe), safe);
+    assert.equal(await left([...unsafe, safe, ...unsafe].join(":")), safe);
+    assert.equal(await left(unsafe.join(":")), null);
+    const nothing = { policy: undefined, writable: new WritablePlaces() };
+    assert.equal(await trustedSearchPath("bin:/usr/bin", nothing), "bin:/usr/bin");
   }));
