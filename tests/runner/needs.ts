@@ -28,8 +28,8 @@ const CALLS_C_LIBRARY = /\/src\/os\/libc\.ts$/;
 /** The program under test. It is passed its effects, so what counts is which ones the tests' own modules have. */
 const PROGRAM = /\/(src|sandbox)\/|\/main\.ts$/;
 
-/** Deno opens these files to nothing less than all permissions. */
-const OPENS_KERNEL_FILES = /\bDeno\.\w+\(\s*["'`]\/(proc|sys|dev)\b/;
+/** Deno opens these files to nothing less than all permissions. Control groups are known by what lies in them. */
+const OPENS_KERNEL_FILES = /\bDeno\.\w+\(\s*["'`]\/(proc|sys|dev)\b|\/cgroup\.(procs|threads)\b/;
 /** Counts the descriptors of its process: other tests in the same one would count, too. */
 const COUNTS_DESCRIPTORS = /\bDeno\.readDir(Sync)?\(\s*["'`]\/proc\/self\/fd\b/;
 /** Any use of the runtime but declaring tests, and reading what the set `unit` lets read. */

@@ -30,6 +30,7 @@ Deno.test("needsOf() gives the fewest permissions that serve what the tests' own
   assert.equal(permissions({ "src/c.ts": "Deno.listen({ port: 0 })" }), "unit");
   assert.equal(permissions({ "tests/b.ts": "Deno.makeTempDir()" }), "serve");
   assert.equal(permissions({ "tests/b.ts": "Deno.readTextFileSync(`/proc/${pid}/stat`)" }), "all");
+  assert.equal(permissions({ "tests/b.ts": "Deno.chown(`${group}/cgroup.procs`, 1, 1)" }), "all");
   assert.equal(needs({ "tests/a_test.ts": ["src/os/libc.ts"] }, {})!.permissions, "serve");
 });
 
