@@ -42,6 +42,8 @@ export interface Emitter {
 export interface ForkingEmitter extends Emitter {
   /** Remembers the child whose number the last call returned. */
   keepChild(): void;
+  /** Closes all descriptors from `last` down to 0, except one. To be called before there is a child's end to wait for. */
+  closeAllBut(kept: number, closing: { readonly last: number; readonly close: number }): void;
   /**
    * Waits for that child, and reaps whatever else ends before it. Then ends with the child's exit code; if a signal ended
    * it, with 128 and the signal's number.

@@ -9,6 +9,7 @@ export type Architecture = "x86_64" | "aarch64";
 const X86_64 = {
   read: 0,
   write: 1,
+  close: 3,
   mmap: 9,
   rt_sigprocmask: 14,
   ioctl: 16,

@@ -94,6 +94,17 @@ export class X86Emitter implements ForkingEmitter {
     this.#code.push(0x41, 0x89, 0xc4); // mov r12d, eax
   }
 
+  closeAllBut(kept: number, { last, close }: { readonly last: number; readonly close: number }): void {
+    this.#code.push(0x41, 0xbd, ...littleEndian(last)); // mov r13d, last
+    const loop = this.#code.length;
+    this.#code.push(0x44, 0x89, 0xef); // mov edi, r13d
+    this.#code.push(0x81, 0xff, ...littleEndian(kept)); // cmp edi, kept
+    this.#code.push(0x74, 0x07); // je over the call
+    this.systemCall(close);
+    this.#code.push(0x41, 0xff, 0xcd); // dec r13d
+    this.#code.push(0x79, (loop - this.#code.length - 2) & 0xff); // jns loop
+  }
+
   endWithChild({ wait, exit, write }: EndingCalls, reportDescriptor?: number): void {
     const loop = this.#code.length;
     this.#waitForAny(wait, 0);

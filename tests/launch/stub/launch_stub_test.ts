@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
-import { launchStub, parseStubReport, type StubOptions } from "../../../src/launch/stub/launch_stub.ts";
+import { launchStub, parseEndReport, parseStubReport, type StubOptions } from "../../../src/launch/stub/launch_stub.ts";
 import { landlockPlan, type LandlockRuleset, planStub } from "../../../src/launch/backends/landlock.ts";
 import type { LaunchPlan } from "../../../src/launch/launch_plan.ts";
 import { networkFilter, seccompProgram } from "../../../src/launch/stub/seccomp.ts";
+import { closeDescriptor, openPipe, readInto } from "../../../src/os/descriptor.ts";
+import { allocate } from "../../../src/os/libc.ts";
 import { ARCHITECTURE, IS_ROOT, landlockHost, type RunOptions, runPlan, shell } from "../run_plan.ts";
 import { isMissing } from "../sandboxed.ts";
 
@@ -76,6 +78,56 @@ test("launchStub() that is to wait becomes the program when it is told to, and n
   const { code, stdout } = await runPlan(plan, { onReady: "hangUp" });
   assert.deepEqual([code, stdout], [-SIGPIPE, ""]);
 });
+
+const onX86 = (name: string, fn: () => Promise<void>): void => {
+  const ignore = !isLinux || ARCHITECTURE !== "x86_64";
+  Deno.test({ name: ignore ? `${name} (SKIPPED: ${ARCHITECTURE})` : name, ignore, fn });
+};
+
+onX86("launchStub() that stays behind holds nothing open but where it tells the end, also on Linux 5.8", async () => {
+  const { readEnd, writeEnd } = openPipe();
+  const END_FD = 6;
+  // Until it is so: the command begins before the stub has closed everything.
+  const script = `for i in $(seq 100); do [ "$(echo $(ls /proc/$PPID/fd))" = ${END_FD} ] && break; done; ` +
+    "echo $(ls /proc/$PPID/fd); exit 3";
+  for (const options of [{}, { seccomp: withoutCall(CLOSE_RANGE) }]) {
+    const plan = stubPlan(["/bin/sh", "sh", "-c", script], { endDescriptor: END_FD, ...options });
+    const descriptors = [
+      ...plan.descriptors,
+      { fd: 5, type: "given", descriptor: readEnd } as const,
+      { fd: END_FD, type: "given", descriptor: writeEnd } as const,
+    ];
+    const run = await runPlan({ ...plan, descriptors });
+    assert.deepEqual(run, { code: 3, stdout: `${END_FD}\n`, stderr: "", report: { type: "executed" } });
+    const told = allocate(16);
+    const count = readInto(readEnd, told);
+    assert.deepEqual(parseEndReport(told.subarray(0, count)), {
+      end: { type: "exited", code: 3 },
+      leavesOthers: false,
+    });
+  }
+  [readEnd, writeEnd].forEach(closeDescriptor);
+});
+
+const CLOSE_RANGE = 436;
+
+/** A filter by which one call fails with ENOSYS, as on a kernel that does not have it. */
+function withoutCall(number: number): Uint8Array<ArrayBuffer> {
+  const program = [
+    [0x20, 0, 0, 0], // load the call's number
+    [0x15, 0, 1, number], // if it is another, skip the next
+    [0x06, 0, 0, 0x00050000 | 38], // fail with ENOSYS
+    [0x06, 0, 0, 0x7fff0000], // allow
+  ];
+  const view = new DataView(new ArrayBuffer(program.length * 8));
+  program.forEach(([code, ifTrue, ifFalse, k], index) => {
+    view.setUint16(index * 8, code!, true);
+    view.setUint8(index * 8 + 2, ifTrue!);
+    view.setUint8(index * 8 + 3, ifFalse!);
+    view.setUint32(index * 8 + 4, k!, true);
+  });
+  return new Uint8Array(view.buffer);
+}
 
 const LISTENING = {
   seccomp: networkFilter(ARCHITECTURE, "errno"),
