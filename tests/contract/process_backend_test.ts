@@ -201,6 +201,18 @@ everyBackend("delivers what is in the pipes before it stops reading them", async
   await Promise.all([write, child.end, child.exit]);
 }, (can) => can.ordersExitAfterOutput);
 
+everyBackend("delivers all that is in a pipe which its child has made larger", async ({ backend, directory }) => {
+  const bytes = 1024 * 1024;
+  const program = `fcntl(STDOUT, 1031, ${bytes}) or die $!; syswrite(STDOUT, "x" x ${bytes}); ` +
+    `open(my $done, ">", "${directory}/done"); sleep 1000`;
+  const child = await RecordedChild.start(backend, command(["perl", "-e", program]));
+  while (!exists(`${directory}/done`)) { /* No turn of the event loop passes. */ }
+  child.process.stopReading();
+  assert.equal(child.text("stdout").length, bytes);
+  child.process.signalGroup(9);
+  await Promise.all([child.end, child.exit]);
+}, (can) => can.ordersExitAfterOutput);
+
 everyBackend("stops reading also what a grandchild would hold open for ever", async ({ backend }) => {
   const child = await RecordedChild.start(backend, shell("sleep 1000 & exit 0"));
   await child.exit;

@@ -65,6 +65,17 @@ export class FdReader {
     if (this.#registration.isArmed) this.#read(false);
   }
 
+  /** The same, but delivers all of it: a pipe may have been made to hold more than is read in one turn. */
+  readRest(): void {
+    if (!this.#registration.isArmed) return;
+    // What is written meanwhile does not count: a writer that never stops would keep us here.
+    let rest = readableBytes(this.#registration.fd);
+    for (let count = -1; count !== 0 && this.#registration.isArmed; rest -= count) {
+      count = this.#read(false);
+      if (count >= rest) return;
+    }
+  }
+
   /** Closes the descriptor; whatever has not been read is lost. */
   close(): void {
     if (this.#isClosed) return;
@@ -73,7 +84,8 @@ export class FdReader {
     closeDescriptor(this.#registration.fd);
   }
 
-  #read(isHungUp: boolean): void {
+  /** Returns how many bytes it has delivered. */
+  #read(isHungUp: boolean): number {
     const { maxChunkBytes } = this.#options;
     if (scratch.length < maxChunkBytes) scratch = allocate(maxChunkBytes);
     let filled = 0;
@@ -87,7 +99,7 @@ export class FdReader {
         // descriptor is merely empty. A hang-up that came after the wait is reported by the next one.
         const failure = count < 0 && reads === 0 ? readFailure() : null;
         if ((count === 0 || isHungUp || failure !== null) && this.#registration.isArmed) this.#end(failure);
-        return;
+        return total;
       }
       filled += count;
       total += count;
@@ -95,9 +107,10 @@ export class FdReader {
       if (filled < maxChunkBytes) continue;
       this.#options.onBytes(scratch.slice(0, filled));
       filled = 0;
-      if (!this.#registration.isArmed) return;
+      if (!this.#registration.isArmed) return total;
     }
     if (filled > 0) this.#options.onBytes(scratch.slice(0, filled));
+    return total;
   }
 
   #stayForRest(): void {

@@ -156,7 +156,7 @@ export class PosixProcess implements SpawnedProcess {
 
   stopReading(): void {
     // On a busy machine the caller can be faster than the turn in which the last words would have been read.
-    for (const reader of this.#readers) reader.readAvailable();
+    for (const reader of this.#readers) reader.readRest();
     if (!this.#isReading) return;
     this.isReadToEnd = false;
     this.#closeOutput();
