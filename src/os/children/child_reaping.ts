@@ -54,6 +54,11 @@ export function reap(pid: number): ChildStatus | null {
   return wait(pid, WEXITED | WNOHANG);
 }
 
+/** Waits until a child of ours has ended, and releases its number. For one that is ending: everything else stands still. */
+export function awaitEnd(pid: number): void {
+  reapingFunctions().waitid(P_PID, pid, siginfo, WEXITED);
+}
+
 /** Releases the number of exactly this process, if it is a child of ours that has ended. Never that of a later one. */
 export function reapByPidfd(pidfd: number): void {
   reapingFunctions().waitid(P_PIDFD, pidfd, siginfo, WEXITED | WNOHANG);

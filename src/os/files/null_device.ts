@@ -21,15 +21,8 @@ const mountFunctions = libcFunctions({
   setAttributes: { name: "syscall", parameters: ["i64", "i32", "buffer", "u32", "buffer", "usize"], result: "i32" },
 });
 
-let opened: number | null | undefined;
-
-/** Open for reading, and ours; null where the system does not let us make such a copy. */
-export function protectedNullDevice(): number | null {
-  if (opened === undefined) opened = open();
-  return opened;
-}
-
-function open(): number | null {
+/** Open for reading, and the caller's; null where the system does not let us make such a copy. */
+export function openProtectedNullDevice(): number | null {
   const { openTree, setAttributes } = mountFunctions();
   const mount = openTree(SYS_OPEN_TREE, AT_FDCWD, cString("/dev/null"), OPEN_TREE_CLONE | O_CLOEXEC);
   if (mount < 0) return null;

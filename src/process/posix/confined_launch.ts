@@ -14,11 +14,11 @@ import { onlyChildOf } from "../../os/children/procfs.ts";
 import { type ChildStdio, spawnExactly } from "../../os/children/spawn.ts";
 import type { Confinement } from "../backend.ts";
 import { fillMemoryFile } from "../../os/files/memory_file.ts";
-import { protectedNullDevice } from "../../os/files/null_device.ts";
 import { ownUid } from "../../os/own_ids.ts";
 import type { Leftovers } from "./leftovers.ts";
 import type { Reactor } from "../../os/loop/reactor.ts";
 import { PlanDescriptors, PlanOutdatedError } from "./plan_descriptors.ts";
+import { protectedNullInput } from "./protected_input.ts";
 import { receiveReport } from "./launch_report.ts";
 import { ViewCheck } from "./view_check.ts";
 import type { LateStart } from "./waiting_sandbox.ts";
@@ -202,7 +202,7 @@ export class ConfinedLaunch {
 /** Of the null device user 0 could otherwise change the mode, for the whole host. */
 function withProtectedInput(stdio: ChildStdio): ChildStdio {
   if (stdio.type !== "descriptors" || stdio.stdin !== null || ownUid() !== 0) return stdio;
-  return { ...stdio, stdin: protectedNullDevice() };
+  return { ...stdio, stdin: protectedNullInput() };
 }
 
 function notConfined(failure: string): StubReport {
