@@ -108,8 +108,12 @@ export function onlyChildOf(pid: number, list: ListChildren = listChildren): num
  * nobody can tell.
  */
 export function hasChildren(pid: number, list: ListChildren = listChildren): boolean {
-  const children = list(pid) ?? findChildren(pid);
-  return children === null ? readStat(pid) !== null : children.length > 0;
+  const listed = list(pid);
+  if (listed !== null) return listed.length > 0;
+  // One that is gone has no list either, and needs no look at everything: that takes longer than most commands.
+  if (readStat(pid) === null) return false;
+  const found = findChildren(pid);
+  return found === null ? readStat(pid) !== null : found.length > 0;
 }
 
 /**

@@ -74,6 +74,22 @@ for (const [way, list] of Object.entries(WAYS)) {
   });
 }
 
+Deno.test("hasChildren() does not look through all processes for the children of one that is gone", async () => {
+  const gone = new Deno.Command("true").spawn();
+  await gone.status;
+  const reads = (): number => Number(/^syscr: (\d+)$/m.exec(Deno.readTextFileSync("/proc/self/io"))![1]);
+  const readsOf = (work: () => unknown): number => {
+    const before = reads();
+    work();
+    return reads() - before;
+  };
+  // The least of several: other threads of this program read, too.
+  const least = (work: () => unknown): number => Math.min(...Array.from({ length: 10 }, () => readsOf(work)));
+  const forOne = least(() => readStat(gone.pid)) + 2;
+  assert.ok(least(listProcesses) > forOne);
+  assert.ok(least(() => hasChildren(gone.pid)) <= forOne);
+});
+
 Deno.test("onlyChildOf() knows no only child where there are two", async () => {
   const script = "sleep 1000 & sleep 1000 & echo; wait";
   const parent = new Deno.Command("setsid", { args: ["sh", "-c", script], stdout: "piped" }).spawn();
