@@ -8,12 +8,14 @@
 import { existsSync, realpathSync } from "node:fs";
 import { DomainError, invalidParams } from "../errors.ts";
 import { isObject } from "../json_object.ts";
+import { DenoHostTree } from "../launch/policy/deno_host_tree.ts";
+import { followPath } from "../launch/policy/host_tree.ts";
 import { expandEntry } from "../launch/policy/policy_entries.ts";
 import { parsePath } from "../path_uri.ts";
 import { decodeParams } from "../protocol/decode_params.ts";
 import { unknownMembers } from "../protocol/profile_members.ts";
 import { type Permissions, type Sandbox, type SandboxEntry, SandboxParam } from "../protocol/sandbox.ts";
-import { isWithin } from "../text_path.ts";
+import { isWithin, parentPath } from "../text_path.ts";
 import { decodePolicy } from "./sandbox_policy.ts";
 
 export interface SandboxState {
@@ -96,30 +98,96 @@ function mayWrite(permissions: Permissions): boolean {
 }
 
 /**
- * The same state, with paths that may only be read, whatever else it grants. For example, no command may write rule
- * files. A state that confines no files stays as it is.
+ * The same state, where nothing can write these paths, whatever else it grants. For example, no command may write rule
+ * files. What it does not let anybody read stays so: an audit tells of other clients. A state that confines no files
+ * stays as it is.
  */
 export function guardedState(
   state: SandboxState,
   { paths, tmpdir }: { paths: readonly string[]; tmpdir: string | undefined },
 ): SandboxState {
-  return state.sandbox === null ? state : { ...state, sandbox: withReadOnlyPaths(state.sandbox, paths, tmpdir) };
+  const { sandbox } = state;
+  if (sandbox === null || paths.length === 0 || !confinesFiles(sandbox.permissions)) return state;
+  const { entries } = sandbox.permissions.fileSystem;
+  // Looked up only if something is granted at all: it takes as long as half of what else this server does for a call.
+  if (!entries.some(({ access }) => access === "write")) return state;
+  const granted = grantsOf(sandbox, tmpdir);
+  const guarded = paths.map((path) => ({ path, places: [path, realPath(path)] }));
+  const isShown = (place: string): boolean => ["read", "write"].includes(accessAt(place, granted) ?? "");
+  const shown = guarded.filter(({ path, places }) =>
+    places.some(isShown) || placesOfLinks(path).some((place) => accessAt(place, granted) === "write")
+  );
+  const places = guarded.flatMap((each) => each.places);
+  return {
+    ...state,
+    sandbox: withReadOnlyEntries(sandbox, { granted, places, paths: shown.map(({ path }) => path) }),
+  };
 }
 
 /** The same sandbox, with paths that may only be read, whatever else it grants, if it confines files. */
 export function withReadOnlyPaths(sandbox: Sandbox, paths: readonly string[], tmpdir?: string): Sandbox {
   const { permissions } = sandbox;
   if (paths.length === 0 || !confinesFiles(permissions)) return sandbox;
-  // A grant for such a path itself, or below it, would win over the entries added here. Looked up only if something is
-  // granted at all: it takes as long as half of what else this server does for a call.
-  let places: readonly string[] | null = null;
-  const grantsBelow = (entry: SandboxEntry): boolean => {
-    if (entry.access !== "write") return false;
-    const guarded = places ??= paths.flatMap((path) => [path, realPath(path)]);
-    return expandEntry(entry, sandbox, { tmpdir: tmpdir ?? null }).flatMap(({ path }) => [path, realPath(path)])
-      .some((granted) => guarded.some((place) => isWithin(granted, place)));
-  };
-  const entries = permissions.fileSystem.entries.filter((entry) => !grantsBelow(entry));
+  const canWrite = mayWrite(permissions);
+  const granted = canWrite ? grantsOf(sandbox, tmpdir) : [];
+  const places = canWrite ? paths.flatMap((path) => [path, realPath(path)]) : [];
+  return withReadOnlyEntries(sandbox, { granted, places, paths });
+}
+
+interface Grant {
+  readonly entry: SandboxEntry;
+  /** As it is written, and without links. */
+  readonly places: readonly string[];
+}
+
+function grantsOf(sandbox: Sandbox, tmpdir: string | undefined): Grant[] {
+  const { permissions } = sandbox;
+  if (!confinesFiles(permissions)) return [];
+  return permissions.fileSystem.entries.map((entry) => ({
+    entry,
+    places: expandEntry(entry, sandbox, { tmpdir: tmpdir ?? null }).flatMap(({ path }) => [path, realPath(path)]),
+  }));
+}
+
+/** The directories of all links on the way: somebody who may write there could lead it elsewhere. */
+function placesOfLinks(path: string): string[] {
+  return followPath(new DenoHostTree(), path).links.map((link) => parentPath(link.path));
+}
+
+/** Of the narrowest entry that a place lies in; null when it lies in none. */
+function accessAt(place: string, granted: readonly Grant[]): SandboxEntry["access"] | null {
+  let narrowest = -1;
+  let access: SandboxEntry["access"] | null = null;
+  for (const { entry, places } of granted) {
+    for (const around of places) {
+      // Of two for the same place, the one that lets more is what must be guarded against.
+      const wins = around.length > narrowest || (around.length === narrowest && entry.access === "write");
+      if (!wins || !isWithin(place, around)) continue;
+      narrowest = around.length;
+      access = entry.access;
+    }
+  }
+  return access;
+}
+
+interface ReadOnly {
+  readonly granted: readonly Grant[];
+  /** Where nothing may be granted, or below. */
+  readonly places: readonly string[];
+  /** What is added. */
+  readonly paths: readonly string[];
+}
+
+/** A grant for such a place itself, or below it, would win over the entries that are added. */
+function withReadOnlyEntries(sandbox: Sandbox, { granted, places, paths }: ReadOnly): Sandbox {
+  const { permissions } = sandbox;
+  if (!confinesFiles(permissions)) return sandbox;
+  const takenBack = new Set(
+    granted.filter(({ entry, places: own }) =>
+      entry.access === "write" && own.some((place) => places.some((guarded) => isWithin(place, guarded)))
+    ).map(({ entry }) => entry),
+  );
+  const entries = permissions.fileSystem.entries.filter((entry) => !takenBack.has(entry));
   const added = paths.map((path): SandboxEntry => ({ path: { type: "path", path }, access: "read" }))
     .filter(({ path }) => !entries.some((entry) => isSamePath(entry, path)));
   const fileSystem = { ...permissions.fileSystem, entries: [...entries, ...added] };

@@ -91,6 +91,36 @@ Deno.test("guarded paths stay readable only, whatever a sandbox grants, and wher
   assert.equal(flagState("read-only", "/ws").isNetworkDisabled, true);
 });
 
+Deno.test("guarded paths become readable to nobody, unless they could be read or written before", () =>
+  inScratchDirectory(async (directory) => {
+    // Two links, of which the second lies where commands may write.
+    await Deno.mkdir(`${directory}/ws`);
+    await Deno.mkdir(`${directory}/safe`);
+    await Deno.writeTextFile(`${directory}/safe/audit`, "");
+    await Deno.symlink(`${directory}/ws/inner`, `${directory}/outer`);
+    await Deno.symlink(`${directory}/safe`, `${directory}/ws/inner`);
+    const entry = (path: string, access: string) => ({ path: { type: "path", path: `${directory}${path}` }, access });
+    const isAdded = (path: string, ...entries: object[]) => {
+      const file_system = { type: "restricted", entries };
+      const permissionProfile = { type: "managed", file_system, network: "restricted" };
+      const state = updatedState({ permissionProfile, sandboxCwd: `${directory}/ws` });
+      const guarded = guardedState(state, { paths: [`${directory}${path}`], tmpdir: undefined });
+      const permissions = guarded.sandbox?.permissions;
+      assert.ok(permissions?.type === "managed" && permissions.fileSystem.type === "restricted");
+      return permissions.fileSystem.entries.some((each) => {
+        return each.access === "read" && each.path.type === "path" && each.path.path === `${directory}${path}`;
+      });
+    };
+    const ws = entry("/ws", "write");
+    assert.equal(isAdded("/safe/audit", entry("/ws", "read")), false);
+    assert.equal(isAdded("/safe/audit", ws), false);
+    assert.equal(isAdded("/safe/audit", entry("", "write"), entry("/safe", "deny")), false, "it is denied");
+    assert.equal(isAdded("/safe/audit", entry("", "write")), true);
+    assert.equal(isAdded("/ws/audit", ws), true);
+    assert.equal(isAdded("/ws/audit", ws, entry("/ws", "read")), true, "the client's own order does not count here");
+    assert.equal(isAdded("/outer/audit", ws), true, "a link on the way could be replaced");
+  }));
+
 Deno.test("a workspace keeps its clients' configuration: directories always, .mcp.json where there is one", () =>
   inScratchDirectory(async (directory) => {
     const names = () => {
