@@ -24,6 +24,12 @@ export const SHORT_BODY_BYTES = 64 * KIB;
 /** Characters of a URL. Servers refuse requests with a tenth of it; every error about the request repeats it. */
 export const MAX_URL_LENGTH = 64 * KIB;
 
+/**
+ * Characters of method and headers of one request. Servers refuse requests with a tenth of it. They are checked, joined
+ * and encoded in one go, which takes milliseconds.
+ */
+export const MAX_REQUEST_HEAD_CHARACTERS = 1 * MIB;
+
 /** How long one body is read before others get a turn. */
 export const READING_MS = 1;
 

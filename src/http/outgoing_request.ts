@@ -7,7 +7,7 @@
  */
 
 import { invalidParams } from "../errors.ts";
-import { MAX_URL_LENGTH } from "./limits.ts";
+import { MAX_REQUEST_HEAD_CHARACTERS, MAX_URL_LENGTH } from "./limits.ts";
 
 export interface HttpHeader {
   /** Lower case. */
@@ -57,11 +57,21 @@ export function prepareRequest(
   serverEnv: Readonly<Record<string, string>>,
 ): OutgoingRequest {
   const { method, body } = description;
+  refuseLongHead(description);
   if (!TOKEN.test(method)) throw invalidParams("http/request method is invalid: invalid HTTP method");
   const url = parseUrl(description.url);
   const headers = description.headers.map((header) => prepareHeader(header, serverEnv))
     .filter(({ name }) => !FRAMING_HEADERS.has(name));
   return withoutCredentials({ method, url, headers, body });
+}
+
+/** Before anything of it is looked at: the rules read every character. */
+function refuseLongHead({ method, headers }: RequestDescription): void {
+  const characters = headers.reduce((sum, { name, value }) => sum + name.length + value.length, method.length);
+  if (characters <= MAX_REQUEST_HEAD_CHARACTERS) return;
+  throw invalidParams(
+    `http/request is invalid: method and headers have more than ${MAX_REQUEST_HEAD_CHARACTERS} characters`,
+  );
 }
 
 /** The bytes before the body. */

@@ -14,7 +14,7 @@ import { byteStringOf, fromByteString } from "../os/files/byte_string.ts";
 import { type MountEntry, OwnMountTable } from "../os/files/mount_table.ts";
 import { findProgram } from "../os/children/find_program.ts";
 import { ownGid, ownUid } from "../os/own_ids.ts";
-import { type Program, refuseNul } from "../os/children/program.ts";
+import { type Program, refuseUnstartable } from "../os/children/program.ts";
 import type { NativePath } from "../path_uri.ts";
 import type { Sandbox } from "../protocol/sandbox.ts";
 import { planBubblewrap } from "./backends/bubblewrap.ts";
@@ -164,7 +164,7 @@ export class SandboxService {
     }
     this.#mustBePossible();
     // Checked first, because the arguments of wrappers are separated by NUL.
-    refuseNul(command);
+    refuseUnstartable(command);
     return {
       leavesFilesToOthers: sandbox.permissions.type === "external",
       prepare: (leftovers) => this.#prepareCommand(requested, command, leftovers),
@@ -181,7 +181,7 @@ export class SandboxService {
     const mounts = this.#mountTable.entries;
     const made = mounts === null ? null : await this.#sandboxForLater(sandbox, command, mounts);
     if (made === null) return null;
-    refuseNul(command);
+    refuseUnstartable(command);
     const late = lateCommand(visibleCommand(wantedCommand(command), made.policy, this.#tree));
     if (late === null) return null;
     const { key, plan, policy, isOwn } = made;
@@ -252,7 +252,7 @@ export class SandboxService {
   /** A command that is not confined, but asks before it starts a program, or has a descriptor of its own. */
   planCommand(command: CommandRequest): CommandConfinement {
     this.#mustBePossible();
-    refuseNul(command);
+    refuseUnstartable(command);
     const prepare = (): Promise<PreparedLaunch> => {
       const visible = visibleCommand(wantedCommand(command), { files: "unrestricted", network: "enabled" }, this.#tree);
       const options = { architecture: Deno.build.arch, network: "enabled", isRoot: this.#isRoot } as const;

@@ -11,6 +11,7 @@ export const ENOENT = 2;
 export const EINTR = 4;
 export const EIO = 5;
 export const ENXIO = 6;
+export const E2BIG = 7;
 export const ENOEXEC = 8;
 export const EBADF = 9;
 export const EAGAIN = 11;

@@ -9,7 +9,7 @@
 import { DomainError, internalError, messageOf } from "../errors.ts";
 import { describeErrno, EACCES, ENOENT, ENOTDIR } from "../os/errno.ts";
 import { whyNoLibc } from "../os/libc_access.ts";
-import { refuseNul } from "../os/children/program.ts";
+import { refuseUnstartable } from "../os/children/program.ts";
 import type { EndReport, ProcessBackend, SpawnedProcess, SpawnRequest } from "./backend.ts";
 import { CommandProcess } from "./command_process.ts";
 import { SIGKILL, SIGTERM } from "./signals.ts";
@@ -75,7 +75,7 @@ function notSupported(what: string): DomainError {
 }
 
 function startCommand(request: SpawnRequest): Deno.ChildProcess {
-  refuseNul(request);
+  refuseUnstartable(request);
   const { argv, arg0, env, io } = request;
   if (io.type === "pty") throw notSupported("Cannot start process: terminals are");
   if (arg0 !== null && arg0 !== argv[0]) throw notSupported("Cannot start process: arg0 is");

@@ -448,6 +448,29 @@ everyBackend("refuses NUL bytes by name", async ({ backend }) => {
   }
 });
 
+everyBackend("refuses what no system takes before it looks for the program", async ({ backend }) => {
+  const long = "x".repeat(6 * 1024 * 1024);
+  const cases: ReadonlyArray<[request: SpawnRequest, detail: RegExp]> = [
+    [command(["true", long]), /^6291\d+ bytes of arguments and variables$/],
+    [command(["true"], { env: { A: long } }), /^6291\d+ bytes of arguments and variables$/],
+    [command(["true"], { env: { PATH: ":".repeat(1024) } }), /^PATH names more than 1024 directories$/],
+  ];
+  for (const [request, detail] of cases) {
+    await assert.rejects(async () => await backend.spawn(request), (error) => {
+      assert.ok(error instanceof DomainError);
+      assert.equal(error.message, "Argument list too long (os error 7)");
+      assert.match(error.detail ?? "", detail);
+      return true;
+    });
+  }
+});
+
+everyBackend("finds a program in the last of as many directories as are searched", async ({ backend }) => {
+  const PATH = `${"/nonexistent:".repeat(1023)}/bin`;
+  const child = await RecordedChild.run(backend, command(["echo", "found"], { env: { PATH } }));
+  assert.equal(child.text("stdout"), "found\n");
+});
+
 everyBackend("tells of every end while it closes, also of output that nobody read", async ({ backend }) => {
   const quiet = await RecordedChild.start(backend, command(["sleep", "600"]));
   const unread = await RecordedChild.start(backend, shell("echo up; exec yes"));

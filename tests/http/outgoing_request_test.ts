@@ -104,6 +104,14 @@ Deno.test("prepareRequest() sends characters beyond ASCII as UTF-8", () => {
 
 Deno.test("prepareRequest() refuses what is not a request, in the reference's words", () => {
   const table: [Partial<RequestDescription>, string][] = [
+    [
+      { method: "G".repeat(1024 * 1024 + 1) },
+      "http/request is invalid: method and headers have more than 1048576 characters",
+    ],
+    [
+      { headers: [header("ab", "x".repeat(600_000)), header("cd", "x".repeat(600_000))] },
+      "http/request is invalid: method and headers have more than 1048576 characters",
+    ],
     [{ url: "nope" }, "http/request url is invalid: relative URL without a base"],
     [{ url: "" }, "http/request url is invalid: relative URL without a base"],
     [{ url: `http://${"é".repeat(30_000_000)}` }, "http/request url is invalid: longer than 65536 characters"],

@@ -141,6 +141,45 @@ const LONG_MEMBERS: readonly LongMember[] = [
     failure: /^http\/request url is invalid: longer than 65536 characters$/,
   },
   {
+    what: "a method of 15 million letters",
+    method: "http/request",
+    params: () => ({ requestId: "r", method: "G".repeat(15_000_000), url: "http://127.0.0.1:1/" }),
+    failure: /^http\/request is invalid: method and headers have more than 1048576 characters$/,
+  },
+  {
+    what: "a search path of 30 million directories",
+    method: "process/start",
+    params: () => ({ processId: "p", argv: ["none"], cwd: "/", env: { PATH: ":".repeat(30_000_000) }, tty: false }),
+    failure: /^Argument list too long \(os error 7\)$/,
+  },
+  {
+    what: "a search path of as many directories as are searched, all of them deep",
+    method: "process/start",
+    params: () => {
+      const PATH = new Array(1024).fill(`/${"./".repeat(2000)}`).join(":");
+      return { processId: "p", argv: ["none"], cwd: "/", env: { PATH }, tty: false };
+    },
+    failure: /^No such file or directory \(os error 2\)$/,
+  },
+  {
+    what: "a program of 5 million letters, to be looked for in 1024 directories",
+    method: "process/start",
+    params: () => ({
+      processId: "p",
+      argv: ["x".repeat(5_000_000)],
+      cwd: "/",
+      env: { PATH: "/usr/bin:".repeat(1023) },
+      tty: false,
+    }),
+    failure: /^No such file or directory \(os error 2\)$/,
+  },
+  {
+    what: "an argument of 15 million letters that are not ASCII",
+    method: "process/start",
+    params: () => ({ processId: "p", argv: ["true", "é".repeat(15_000_000)], cwd: "/", env: {}, tty: false }),
+    failure: /^Argument list too long \(os error 7\)$/,
+  },
+  {
     what: "a processId of 15 million letters that are not ASCII",
     method: "process/start",
     params: () => ({ processId: "é".repeat(15_000_000), argv: ["true"], cwd: "/", env: {}, tty: false }),

@@ -20,6 +20,9 @@ const F_OK = 0;
 /** What the C library searches when there is no PATH at all. */
 const DEFAULT_PATH = "/bin:/usr/bin";
 
+/** The longest name that a file can have on any of Linux's filesystems. */
+const MAX_NAME_BYTES = 255;
+
 const SLASH = 0x2f;
 const encoder = new TextEncoder();
 
@@ -31,6 +34,8 @@ export function findProgram(program: Pick<Program, "argv" | "cwd" | "env">): Uin
   const name = program.argv[0]!;
   if (name === "") throw noSuchFile(program);
   if (name.includes("/")) return [encoder.encode(name)];
+  // It would be copied once for every directory.
+  if (name.length > MAX_NAME_BYTES) throw noSuchFile(program);
 
   const executable: Uint8Array[] = [];
   let isForbidden = false;

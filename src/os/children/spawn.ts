@@ -16,7 +16,7 @@ import { EACCES, ENOENT, ENOTDIR } from "../errno.ts";
 import { allocate, type CBuffer, cString, cStringArray, libcFunctions, whilePinned } from "../libc.ts";
 import { findProgram, noSuchFile } from "./find_program.ts";
 import { listOwnDescriptors } from "./procfs.ts";
-import { type Program, refuseNul } from "./program.ts";
+import { type Program, refuseUnstartable } from "./program.ts";
 
 /**
  * These return an error number instead of setting errno. Paths given to file actions are copied; the actions themselves
@@ -93,7 +93,7 @@ export interface ExactStart {
  * not die with a thread of the pool. Everything waits until it has called exec.
  */
 export function spawnExactly(program: Program, stdio: ChildStdio, start: ExactStart): number {
-  refuseNul(program);
+  refuseUnstartable(program);
   const argv = cStringArray([program.arg0 ?? program.argv[0]!, ...program.argv.slice(1)]);
   const env = cStringArray(Object.entries(program.env).map(([name, value]) => `${name}=${value}`));
   const actions = buildFileActions(stdio, program.cwd, start.descriptors);
@@ -109,7 +109,7 @@ export function spawnExactly(program: Program, stdio: ChildStdio, start: ExactSt
 
 /** Starts the program and resolves with its pid, or rejects with the operating system's reason. */
 export async function spawnProgram(program: Program, stdio: ChildStdio): Promise<number> {
-  refuseNul(program);
+  refuseUnstartable(program);
   const argv = cStringArray([program.arg0 ?? program.argv[0]!, ...program.argv.slice(1)]);
   const env = cStringArray(Object.entries(program.env).map(([name, value]) => `${name}=${value}`));
   const actions = buildFileActions(stdio, program.cwd);

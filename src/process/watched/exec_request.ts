@@ -17,6 +17,7 @@ import {
   openSeenBy,
   type SeenFile,
 } from "../../os/children/foreign_process.ts";
+import { MAX_EXEC_BYTES } from "../../os/children/program.ts";
 import {
   MemoryTooLongError,
   type PageHints,
@@ -24,16 +25,13 @@ import {
   UnreadableMemoryError,
 } from "../../os/children/remote_memory.ts";
 import { closeDescriptor } from "../../os/descriptor.ts";
-import { EACCES, EBADF, EFAULT, ENAMETOOLONG, ENOENT } from "../../os/errno.ts";
+import { E2BIG, EACCES, EBADF, EFAULT, ENAMETOOLONG, ENOENT } from "../../os/errno.ts";
 import { type ByteString, byteStringOf, lossyText, toByteString } from "../../os/files/byte_string.ts";
 import type { SupervisedCall } from "../posix/supervised_calls.ts";
 import type { ExecCall } from "./exec_decision.ts";
 
-const E2BIG = 7;
 /** The longest path the kernel takes, without its end. */
 const MAX_PATH_BYTES = 4095;
-/** The kernel takes at most three quarters of 8 MiB for arguments and environment together. */
-const MAX_EXEC_BYTES = 6 * 1024 * 1024;
 
 /** More than a shell has on its PATH and in its scripts. */
 const MAX_DIRECTORIES = 256;
