@@ -48,6 +48,12 @@ export const READ_BYTES = 128 * KIB;
 /** Status line and headers of a response. Servers refuse requests with a tenth of it. */
 export const MAX_RESPONSE_HEAD_BYTES = 256 * KIB;
 
+/**
+ * Headers of a response. In memory each takes a hundred bytes and more, however short it is, and some time to read: a
+ * head of 64000 would take several megabytes and a tenth of a second. The reference's HTTP library takes a hundred.
+ */
+export const MAX_RESPONSE_HEADERS = 1024;
+
 /** The line before a chunk: sixteen hex digits, and extensions nobody uses. */
 export const MAX_CHUNK_LINE_BYTES = 4 * KIB;
 

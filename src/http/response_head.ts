@@ -1,5 +1,6 @@
 /** The head of a response, parsed: status, headers, and how its body is framed. Pure; strict where leniency is a risk. */
 
+import { MAX_RESPONSE_HEADERS } from "./limits.ts";
 import type { HttpHeader } from "./outgoing_request.ts";
 
 export interface ResponseHead {
@@ -85,6 +86,10 @@ function linesOf(bytes: Uint8Array): string[] {
   for (let start = 0; start <= bytes.length;) {
     const lineFeed = bytes.indexOf(LF, start);
     const end = lineFeed === -1 ? bytes.length : lineFeed;
+    // The first line is the status.
+    if (lines.length > MAX_RESPONSE_HEADERS) {
+      throw new HttpProtocolError(`more than ${MAX_RESPONSE_HEADERS} HTTP headers`);
+    }
     lines.push(decode(bytes.subarray(start, end)).replace(/\r$/, ""));
     start = end + 1;
   }

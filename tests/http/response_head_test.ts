@@ -38,6 +38,12 @@ Deno.test("parseResponseHead() takes no longer for many blanks inside a value", 
   assert.ok(performance.now() - begunAt < 2000);
 });
 
+Deno.test("parseResponseHead() takes as many headers as are allowed, and refuses more before it reads them", () => {
+  const head = (count: number) => `HTTP/1.1 200 OK${"\r\na:".repeat(count)}`;
+  assert.equal(parse(head(1024)).headers.length, 1024);
+  assert.throws(() => parse(head(1025)), { name: "HttpProtocolError", message: "more than 1024 HTTP headers" });
+});
+
 Deno.test("parseResponseHead() reads values as UTF-8, else one character per byte", () => {
   assert.equal(parse("HTTP/1.1 200 OK\r\nX: café").headers[0]?.value, "café");
   const latin = Uint8Array.from([...new TextEncoder().encode("HTTP/1.1 200 OK\r\nX: caf"), 0xe9]);

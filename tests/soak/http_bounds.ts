@@ -103,6 +103,22 @@ Deno.test("120 answers of 32 MiB that are not read", async () => {
   }
 });
 
+Deno.test("120 answers with heads of 64000 fields: refused, and nobody else waits", async () => {
+  const head = `HTTP/1.1 200 OK\r\n${"a:\r\n".repeat(64_000)}content-length: 0\r\n\r\n`;
+  await using web = new RawHttpServer(async (connection) => await connection.send(head));
+  await using server = await TestServer.start();
+  using socket = await connected(server);
+  const toll = await tollOf(server, async () => {
+    for (let id = 1; id <= 120; id++) await socket.sendText(request(id, web.origin));
+    for (let read = 0; read < 120; read++) {
+      const { error } = await socket.readUntil(({ id }) => typeof id === "number");
+      assert.match(error?.message ?? "", /more than 1024 HTTP headers|connection/i);
+    }
+  });
+  check("120 http/request with heads of 64000 fields", toll);
+  assert.ok(toll.longestWaitMs < MAX_WAIT_MS, `another client waited ${toll.longestWaitMs.toFixed(0)} ms`);
+});
+
 /** An empty body behind the longest head, made of what takes most characters in an answer. */
 const longHead = (value: Uint8Array): RawAnswer => async (connection) => {
   const encoder = new TextEncoder();
