@@ -6,7 +6,7 @@
  */
 
 import { MAX_BLOCKING_CALLS } from "./limits.ts";
-import { Places } from "./confined/places.ts";
+import { Places } from "../launch/places.ts";
 
 export class BlockingCalls {
   readonly #places: Places;

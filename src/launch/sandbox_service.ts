@@ -23,6 +23,8 @@ import { createProbe, type HostProbeOptions } from "./backends/host_probe.ts";
 import { type Enforcement, prepareLaunch, visibleCommand, type WantedCommand } from "./confine.ts";
 import { type IsDenied, watchDenials } from "./policy/watch_denials.ts";
 import { DenoHostTree } from "./policy/deno_host_tree.ts";
+import { Places } from "./places.ts";
+import type { GlobPattern } from "./policy/glob_pattern.ts";
 import { scanGlobs } from "./policy/glob_scan.ts";
 import type { HostTree } from "./policy/host_tree.ts";
 import { planStub } from "./backends/landlock.ts";
@@ -98,6 +100,12 @@ export interface SandboxDescription extends SandboxFacts {
 /** A path can appear between two looks only if a program creates it in that millisecond. */
 const MAX_ATTEMPTS = 5;
 
+/**
+ * Searches for what globs match, at a time. Each lists whole directories, so a thousand would fill the memory and the
+ * runtime's threads; and more than one, because one on a slow network mount must not hold up the others.
+ */
+const MAX_SCANS = 4;
+
 /** More policies than one client alternates between. */
 const MAX_REMEMBERED_POLICIES = 64;
 
@@ -133,6 +141,7 @@ export class SandboxService {
   readonly #options: SandboxServiceOptions;
   readonly #probe: SandboxProbe;
   readonly #kernelMounts = Deno.build.os === "linux" ? new HostKernelMounts() : NO_KERNEL_MOUNTS;
+  readonly #scanPlaces = new Places(MAX_SCANS);
   readonly #tree = Deno.build.os === "linux" ? new OsHostTree(this.#kernelMounts) : new DenoHostTree();
   readonly #mountTable = new OwnMountTable();
   readonly #placeholders = new RealPlaceholderFiles();
@@ -401,8 +410,17 @@ export class SandboxService {
 
   async #resolveFiles(requested: RequestedFiles, tree: HostTree): Promise<FilePolicy> {
     const { globs, globScanMaxDepth: maxDepth } = requested;
-    const matches = globs.length === 0 ? [] : await scanGlobs(globs, this.#tree, { maxDepth });
+    const matches = globs.length === 0 ? [] : await this.#scan(globs, maxDepth);
     return resolveFiles(requested, matches, tree);
+  }
+
+  async #scan(globs: readonly GlobPattern[], maxDepth: number | null): Promise<string[]> {
+    const leave = await this.#scanPlaces.take();
+    try {
+      return await scanGlobs(globs, this.#tree, { maxDepth });
+    } finally {
+      leave();
+    }
   }
 
   async #choose(policy: Policy, purpose: Purpose): Promise<Enforcement> {

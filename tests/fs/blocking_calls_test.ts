@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { BlockingCalls } from "../../src/fs/blocking_calls.ts";
-import { Places } from "../../src/fs/confined/places.ts";
+import { Places } from "../../src/launch/places.ts";
 
 Deno.test("BlockingCalls runs so many calls at once and the rest in order", async () => {
   const blocking = new BlockingCalls(2);

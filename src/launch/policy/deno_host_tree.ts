@@ -5,7 +5,7 @@
  * more than that time.
  */
 
-import { invalidRequest } from "../../errors.ts";
+import { type DomainError, invalidRequest } from "../../errors.ts";
 import type { DirectoryLister, ListedName } from "./glob_scan.ts";
 import type { HostEntry, HostTree } from "./host_tree.ts";
 import { looksLikePlaceholder } from "./placeholders.ts";
@@ -68,14 +68,18 @@ export class DenoHostTree implements HostTree, DirectoryLister {
     } catch (error) {
       if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) return names;
       if (!isObstacle(error)) throw error;
+      // The runtime forbids it, and the kernel might let our children.
+      if (error instanceof Deno.errors.NotCapable) throw cannotBeListed(path);
       // We cannot read it, so our children cannot either. But a child could open a directory of our own by changing its
       // mode.
-      if (Deno.lstatSync(path).uid === Deno.uid()) {
-        throw invalidRequest(`Cannot deny glob matches: ${path} cannot be listed`);
-      }
+      if (Deno.lstatSync(path).uid === Deno.uid()) throw cannotBeListed(path);
     }
     return names;
   }
+}
+
+function cannotBeListed(path: string): DomainError {
+  return invalidRequest(`Cannot deny glob matches: ${path} cannot be listed`);
 }
 
 function isObstacle(error: unknown): boolean {

@@ -7,6 +7,7 @@
 
 import { invalidRequest } from "../../errors.ts";
 import { advanceGlob, GLOB_START, type GlobPattern, type GlobState } from "./glob_pattern.ts";
+import { sharedPacer } from "../../os/loop/pacer.ts";
 import { depthOf, joinPath } from "../../text_path.ts";
 
 export interface ListedName {
@@ -55,6 +56,7 @@ export async function scanGlobs(
   const { maxDepth, maxNames = MAX_SCANNED_NAMES, maxMatches = MAX_GLOB_MATCHES } = options;
   const matches = new Set<string>();
   let scannedNames = 0;
+  const slice = sharedPacer().slice();
 
   const add = (path: string): void => {
     matches.add(path);
@@ -68,6 +70,7 @@ export async function scanGlobs(
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
       const { directory } = next;
       if (NOT_SCANNED.has(directory)) continue;
+      if (slice.isOver) await slice.rest();
       const isDeepest = maxDepth !== null && depthOf(directory) - depthOf(pattern.base) + 1 >= maxDepth;
       for (const { name, isDirectory, isUsable } of await lister.list(directory)) {
         if (++scannedNames > maxNames) {
@@ -75,6 +78,7 @@ export async function scanGlobs(
             `Cannot deny glob matches: more than ${maxNames} names to look at; use a narrower pattern`,
           );
         }
+        if (slice.isOverAtLast) await slice.rest();
         const { state, isMatch } = advanceGlob(pattern, next.state, name);
         const goesOn = isDirectory && state.length > 0 && !isDeepest;
         if (!isUsable && (isMatch || goesOn)) {

@@ -23,7 +23,7 @@ export const MAX_EXEC_BYTES = 6 * 1024 * 1024;
  * Directories of a search path. Nobody else is served while a program is looked for, which takes some microseconds in
  * each; real search paths have some ten.
  */
-export const MAX_SEARCHED_DIRECTORIES = 1024;
+const MAX_SEARCHED_DIRECTORIES = 1024;
 
 /**
  * Refuses what no way of starting a program can start, or only after a long search. Every way calls this first, so that

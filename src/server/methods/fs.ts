@@ -10,7 +10,7 @@ import { Inotify } from "../../fs/watch/inotify.ts";
 import { createIoContext } from "../../fs/io_context.ts";
 import { MAX_LARGE_READS } from "../../fs/limits.ts";
 import { watchUnavailable } from "../../fs/portable/refusals.ts";
-import { Places } from "../../fs/confined/places.ts";
+import { Places } from "../../launch/places.ts";
 import { Watches } from "../../fs/watch/connection_watches.ts";
 import { MissingWatch } from "../../fs/watch/watch_missing.ts";
 import { whyNoLibc } from "../../os/libc_access.ts";

@@ -96,6 +96,14 @@ Deno.test("DenoHostTree lists, looks and reads as the disk is", async () => {
   }
 });
 
+Deno.test("DenoHostTree refuses by name what the runtime does not let us list, because the kernel might let a child", async () => {
+  // Without all permissions the runtime forbids this directory, whatever else may be read.
+  const outcome = await new DenoHostTree().list("/sys").catch((error) => error);
+  if (outcome instanceof Array) return;
+  assert.equal(outcome.kind, "invalidRequest");
+  assert.equal(outcome.message, "Cannot deny glob matches: /sys cannot be listed");
+});
+
 Deno.test("DenoHostTree tells a name that is not UTF-8 from one that holds the replacement character", async () => {
   const root = await Deno.makeTempDir();
   try {
