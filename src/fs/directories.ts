@@ -4,6 +4,7 @@ import { type ByteString, lossyText } from "../os/files/byte_string.ts";
 import { EEXIST, ENOENT, EROFS } from "../os/errno.ts";
 import { AT_FDCWD, closeFd, O_DIRECTORY, O_NOFOLLOW, O_PATH, openAt } from "../os/files/file_calls.ts";
 import { S_IFDIR, S_IFREG, statAt } from "../os/files/file_stat.ts";
+import type { Slice } from "../os/loop/pacer.ts";
 import type { NativePath } from "../path_uri.ts";
 import type { FsDirectoryEntry } from "../protocol/fs.ts";
 import { componentsOf, parentBytePath, ROOT, toBytePath } from "./byte_path.ts";
@@ -14,21 +15,25 @@ import type { IoContext } from "./io_context.ts";
 import { isOrBecomesDirectory, makeDirectory } from "./make_directory.ts";
 import { must, OsError } from "./map_error.ts";
 
-export function createDirectory({ path, recursive, followSymlinks }: CreateDirectoryRequest): void {
+export async function createDirectory(
+  { pacer }: IoContext,
+  { path, recursive, followSymlinks }: CreateDirectoryRequest,
+): Promise<void> {
   const target = toBytePath(path);
-  if (!followSymlinks) createWithoutLinks(target, recursive);
-  else if (recursive) createWithParents(target);
+  if (!followSymlinks) await createWithoutLinks(target, recursive, pacer.slice());
+  else if (recursive) await createWithParents(target, pacer.slice());
   else must(makeDirectory(AT_FDCWD, target));
 }
 
 /**
  * Makes the directory and all missing ones above it. A directory that exists, or that another program makes meanwhile,
- * is fine.
+ * is fine. A path can have two thousand levels, and the kernel walks down from the root for each: that takes turns.
  */
-export function createWithParents(path: ByteString): void {
+export async function createWithParents(path: ByteString, slice: Slice): Promise<void> {
   const missing: ByteString[] = [];
   let existing = path;
   for (;;) {
+    if (slice.isOverAtLast) await slice.rest();
     const made = makeDirectory(AT_FDCWD, existing);
     if (made >= 0) break;
     if (made === -ENOENT && existing !== ROOT) {
@@ -39,18 +44,20 @@ export function createWithParents(path: ByteString): void {
     else throw new OsError(-made);
   }
   for (const directory of missing.reverse()) {
+    if (slice.isOverAtLast) await slice.rest();
     const made = makeDirectory(AT_FDCWD, directory);
     if (made < 0 && (made === -EROFS || !isOrBecomesDirectory(directory))) throw new OsError(-made);
   }
 }
 
 /** Walks down from the root and holds each directory open, so that no link can replace one that was already passed. */
-function createWithoutLinks(path: ByteString, recursive: boolean): void {
+async function createWithoutLinks(path: ByteString, recursive: boolean, slice: Slice): Promise<void> {
   const components = componentsOf(path);
   if (components.length === 0 && !recursive) throw new OsError(EEXIST);
   let directory = must(openAt(AT_FDCWD, ROOT, O_PATH | O_DIRECTORY));
   try {
     for (const [index, component] of components.entries()) {
+      if (slice.isOverAtLast) await slice.rest();
       const isLast = index === components.length - 1;
       const made = isLast || recursive ? makeDirectory(directory, component) : 0;
       if (made === -EROFS && isPlaceholder(directory, component)) throw new OsError(EROFS);

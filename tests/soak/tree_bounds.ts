@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { concatBytes } from "../../src/bytes.ts";
 import { tollOf } from "../support/bystander.ts";
+import { FileTree } from "../support/file_tree.ts";
 import { fragments, RawWebSocket } from "../support/raw_websocket.ts";
 import { TestServer } from "../support/test_server.ts";
 import { reportToll } from "./toll.ts";
@@ -38,3 +39,21 @@ Deno.test("500 requests that deny different globs below /usr: nobody else waits"
   assertWaited(toll.longestWaitMs);
   assert.ok(toll.growthMb < MAX_GROWTH_MB, `resident memory grew by ${toll.growthMb.toFixed(1)} MB`);
 });
+
+for (const followSymlinks of [true, false]) {
+  const how = followSymlinks ? "" : ", without following links";
+  Deno.test(`16 directories with 1900 levels above them${how}: nobody else waits`, async () => {
+    await using tree = await FileTree.make({ "deep/file": "" });
+    await using server = await TestServer.start();
+    await using client = await server.connect();
+    const toll = await tollOf(server, async () => {
+      await Promise.all(Array.from({ length: 16 }, (_, i) => {
+        const path = `${tree.path(`deep/${i}`)}${"/d".repeat(1900)}`;
+        return client.call("fs/createDirectory", { path, followSymlinks });
+      }));
+    });
+    reportToll(`16 fs/createDirectory with 1900 levels${how}`, toll);
+    assertWaited(toll.longestWaitMs);
+    await client.call("fs/remove", { path: tree.path("deep") });
+  });
+}

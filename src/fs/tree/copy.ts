@@ -28,6 +28,7 @@ import { createWithParents } from "../directories.ts";
 import { allRecords, type DirectoryRecord, isPlaceholder } from "./directory_reader.ts";
 import { DirectoryStack, openChildDirectory } from "./directory_stack.ts";
 import type { CopyRequest } from "../file_system.ts";
+import type { Slice } from "../../os/loop/pacer.ts";
 import type { IoContext } from "../io_context.ts";
 import { makeDirectory } from "../make_directory.ts";
 import { must, OsError } from "../map_error.ts";
@@ -55,7 +56,7 @@ async function copyTree(io: IoContext, from: ByteString, to: ByteString, signal?
   try {
     const stat = must(statFd(source.current));
     if (leadsThrough(to, stat.identity)) throw isInsideItself();
-    destination = new DirectoryStack(openDestination(to, stat));
+    destination = new DirectoryStack(await openDestination(to, stat, io.pacer.slice(signal)));
     await new TreeCopy(io, source, destination, signal).run();
   } finally {
     source.close();
@@ -96,8 +97,8 @@ function directoryMode(stat: FileStat): number {
   return (stat.mode & 0o777) | 0o700;
 }
 
-function openDestination(path: ByteString, source: FileStat): number {
-  createWithParents(parentBytePath(path));
+async function openDestination(path: ByteString, source: FileStat, slice: Slice): Promise<number> {
+  await createWithParents(parentBytePath(path), slice);
   const made = makeDirectory(AT_FDCWD, path, directoryMode(source));
   const fd = openAt(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
   return made === -EROFS ? refuseReadOnly(fd) : must(fd < 0 && made < 0 ? made : fd);
