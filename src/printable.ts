@@ -19,6 +19,13 @@ export function printable(text: string): string {
   return text.replace(unseen, escaped);
 }
 
+/** The same for text of several lines, which keeps its line breaks and tabs. */
+export function printableLines(text: string): string {
+  return PLAIN.test(text) ? text : text.split(BLANKS).map((part, at) => at % 2 === 1 ? part : printable(part)).join("");
+}
+
+const BLANKS = /([\n\t]+)/;
+
 function escaped(character: string): string {
   // JSON has short names for some, and leaves others as they are.
   const json = JSON.stringify(character).slice(1, -1);

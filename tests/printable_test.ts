@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { printable } from "../src/printable.ts";
+import { printable, printableLines } from "../src/printable.ts";
 
 Deno.test("printable() escapes what is not seen or turns what is", () => {
   const cases: [string, string][] = [
@@ -19,4 +19,9 @@ Deno.test("printable() leaves what is seen, and changes no value of a JSON text"
   assert.equal(printable(seen), seen);
   const value = { a: "\u202e\u009b\u{e0041}\n", b: seen };
   assert.deepEqual(JSON.parse(printable(JSON.stringify(value))), value);
+});
+
+Deno.test("printableLines() keeps line breaks and tabs, and nothing else that is not seen", () => {
+  assert.equal(printableLines("a\n\tb\r\n\u001b[2K\u202e é"), "a\n\tb\\r\n\\u001b[2K\\u202e é");
+  assert.equal(printableLines("plain"), "plain");
 });

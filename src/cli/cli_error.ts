@@ -5,7 +5,7 @@
  * secrets.
  */
 
-import { printable } from "../printable.ts";
+import { printable, printableLines } from "../printable.ts";
 
 /** The command line (or a variable used for a flag) cannot be understood. */
 const EXIT_USAGE = 2;
@@ -19,7 +19,7 @@ export class CliError extends Error {
 
   constructor(exitCode: typeof EXIT_USAGE | typeof EXIT_REFUSED, message: string, options?: { cause?: unknown }) {
     // Words of the runtime or of a server in it may hold anything. Where a rule file is wrong there are several lines.
-    super(message.split("\n").map(printable).join("\n"), options);
+    super(printableLines(message), options);
     this.exitCode = exitCode;
   }
 }
