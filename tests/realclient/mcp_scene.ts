@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { CodexAppServer } from "../support/codex_app_server.ts";
+import { runtimeCache } from "../support/runtime_cache.ts";
 import { serverCommand } from "../support/test_server.ts";
 
 const CHECKS = Deno.env.get("CHECKS");
@@ -161,10 +162,4 @@ ${more}
 [mcp_servers.box.env]
 ${variables.map(([name, value]) => `${name} = ${JSON.stringify(value)}`).join("\n")}
 `;
-}
-
-/** From source the runtime would look for its cache in the home that codex has here, which is empty. */
-function runtimeCache(): string {
-  const caches = Deno.env.get("XDG_CACHE_HOME") ?? `${Deno.env.get("HOME")}/.cache`;
-  return Deno.env.get("DENO_DIR") ?? `${caches}/deno`;
 }

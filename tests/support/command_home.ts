@@ -7,6 +7,7 @@
  */
 
 import { FrameTrace } from "./frame_trace.ts";
+import { runtimeCache } from "./runtime_cache.ts";
 import { serverCommand } from "./test_server.ts";
 
 export interface CommandResult {
@@ -52,8 +53,7 @@ export class CommandHome implements AsyncDisposable {
       const value = Deno.env.get(name);
       return value === undefined ? [] : [[name, value]];
     }));
-    // From source the runtime finds its cache by the home it usually has.
-    const cache = `${Deno.env.get("HOME")}/.cache/deno`;
+    const cache = runtimeCache();
     return { DENO_DIR: cache, ...env, HOME: this.path, TERM: "xterm", EXEC_SERVER_TRACE_FILE: this.#trace.path };
   }
 

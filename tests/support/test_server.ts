@@ -6,6 +6,7 @@
 import { checked } from "./answer_check.ts";
 import type { Relay } from "./relay.ts";
 import { Client, type ConnectOptions, openWebSocket } from "./rpc_client.ts";
+import { withRuntimeCache } from "./runtime_cache.ts";
 
 const ROOT = new URL("../..", import.meta.url).pathname;
 
@@ -74,7 +75,7 @@ export class TestServer implements AsyncDisposable {
       stdin: "null",
       stdout: "piped",
       stderr: "piped",
-      ...(options.env === undefined ? {} : { env: options.env }),
+      ...(options.env === undefined ? {} : { env: withRuntimeCache(options.env) }),
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     }).spawn();
     const log = new ServerLog(child.stderr);
@@ -192,7 +193,7 @@ export async function runCli(args: readonly string[], env: Record<string, string
   const command = serverCommand();
   const output = await new Deno.Command(command.program, {
     args: [...command.args, ...args],
-    env,
+    env: withRuntimeCache(env),
     stdin: "null",
   }).output();
   const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
