@@ -19,6 +19,8 @@ const PATIENCE_MS = 30;
  * the second half are more. Not beyond the middle: the collector may just have run there.
  */
 const MAX_GROWTH_MIB = 30;
+/** A program grows to its working size first, on some machines in more than half of the requests; a leak goes on. */
+const MAX_ROUNDS = 3;
 const MAX_KEPT_EXECUTORS = 50;
 /** All that may be answered. 101 would be a websocket without a ticket. */
 const STATUSES = [200, 400, 401, 403, 404, 405, 409, 411, 413, 429, 431, 501, 503, 505];
@@ -33,15 +35,19 @@ proof({
     const tokens = [await rendezvous.token(["executor"]), await rendezvous.token(["client", "viewer"])];
     const seen = new Map<number, number>();
     const mibByTenth: number[] = [];
-    let sent = 0;
-    await Promise.all(Array.from({ length: AT_ONCE }, async () => {
-      while (sent < tries) {
-        if (++sent % Math.ceil(tries / 10) === 0) mibByTenth.push(residentMib(rendezvous.pid));
-        const status = await exchange(rendezvous.port, makeRequest(random, tokens), random);
-        seen.set(status, (seen.get(status) ?? 0) + 1);
-      }
-    }));
-    const grownMib = mibByTenth.at(-1)! - Math.max(...mibByTenth.slice(0, 5));
+    let grownMib = Infinity;
+    for (let round = 0; round < MAX_ROUNDS && grownMib >= MAX_GROWTH_MIB; round++) {
+      let sent = 0;
+      await Promise.all(Array.from({ length: AT_ONCE }, async () => {
+        while (sent < tries) {
+          if (++sent % Math.ceil(tries / 10) === 0) mibByTenth.push(residentMib(rendezvous.pid));
+          const status = await exchange(rendezvous.port, makeRequest(random, tokens), random);
+          seen.set(status, (seen.get(status) ?? 0) + 1);
+        }
+      }));
+      const ofRound = mibByTenth.slice(-10);
+      grownMib = ofRound.at(-1)! - Math.max(...ofRound.slice(0, 5));
+    }
     const health = await fetch(`${rendezvous.url}/healthz`);
     assert.equal(health.status, 200);
     await health.body?.cancel();
