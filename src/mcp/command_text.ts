@@ -1,8 +1,10 @@
 /**
- * A program with its arguments, as people and models read it. Arguments can be megabytes: beginning and end are shown
- * then, and the text says how much it does not show.
+ * A program with its arguments, as people and models read it: with escapes in place of what would hide a part of it on a
+ * screen, or turn it round. Arguments can be megabytes: beginning and end are shown then, and the text says how much it
+ * does not show.
  */
 
+import { printableLines } from "../printable.ts";
 import { joinWords } from "../rules/mod.ts";
 import type { ExecCall } from "./watched_shell.ts";
 
@@ -17,11 +19,12 @@ export interface CommandText {
 export function commandText({ file, argv }: Pick<ExecCall, "file" | "argv">, maxChars: number): CommandText {
   const args = argv.slice(1);
   const whole = args.length === 0 ? file : `${file} ${joinWords(args)}`;
-  if (whole.length <= maxChars) return { text: whole, hiddenChars: 0 };
+  if (whole.length <= maxChars) return { text: printableLines(whole), hiddenChars: 0 };
   const half = Math.floor(maxChars / 2);
   const [from, to] = [characterStart(whole, half), characterStart(whole, whole.length - half)];
   const hiddenChars = to - from;
-  return { text: `${whole.slice(0, from)}… ${hiddenChars} characters not shown …${whole.slice(to)}`, hiddenChars };
+  const text = `${whole.slice(0, from)}… ${hiddenChars} characters not shown …${whole.slice(to)}`;
+  return { text: printableLines(text), hiddenChars };
 }
 
 /** Half of a character is not text: there are clients that cannot read a message with one. */

@@ -124,13 +124,13 @@ export class ExecDecider {
 }
 
 /**
- * The reference's question, with escapes in place of what would hide a part of it on a screen or turn it round. What is not shown of the command is told after it, where nothing is the command's own: an
+ * The reference's question. What is not shown of the command is told after it, where nothing is the command's own: an
  * argument could hold a note that looks like ours.
  */
 function promptText({ file, argv, cwd }: Pick<ExecCall, "file" | "argv" | "cwd">): string {
   const { text, hiddenChars } = commandText({ file, argv }, MAX_ASKED_COMMAND_CHARS);
   const hidden = hiddenChars === 0 ? "" : ` ${hiddenChars} characters in the middle of this command are not shown.`;
-  return printableLines(`Allow agent to run \`${text}\` in \`${cwd}\`?${hidden}`);
+  return `Allow agent to run \`${text}\` in \`${printableLines(cwd)}\`?${hidden}`;
 }
 
 function denialOf(answer: Exclude<PromptAnswer, { action: "accept" }>): string {

@@ -7,7 +7,6 @@
  */
 
 import type { Clock } from "../clock.ts";
-import { printableLines } from "../printable.ts";
 import { CallClock } from "./call_clock.ts";
 import { CommandInput } from "./command_input.ts";
 import { commandText } from "./command_text.ts";
@@ -92,7 +91,7 @@ export class RunningCommand {
     this.#deniedCount++;
     if (this.#denied.length >= MAX_LISTED_DENIALS) return;
     const { text: command } = commandText(call, MAX_DENIED_COMMAND_CHARS);
-    this.#denied.push({ command: printableLines(command), reason });
+    this.#denied.push({ command, reason });
   }
 
   /** Ends it with everything it started. Resolves when all of it has ended. */

@@ -6,7 +6,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path/posix";
 import type { Logger } from "../../log.ts";
-import { printable, printableLines } from "../../printable.ts";
+import { printable } from "../../printable.ts";
 import {
   RuleFileError,
   type RulePlace,
@@ -46,8 +46,7 @@ export function mcpRules(named: readonly string[], log: Logger): McpRules {
       throw refusal(`failed to read rules file ${printable(error.path)}: ${printable(error.message)}`, error);
     }
     if (!(error instanceof RuleFileError)) throw error;
-    const cause = printableLines(error.message);
-    throw refusal(`failed to parse rules file ${printable(error.file)}: ${cause}`, error);
+    throw refusal(`failed to parse rules file ${printable(error.file)}: ${error.message}`, error);
   }
 }
 

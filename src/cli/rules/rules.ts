@@ -12,7 +12,7 @@ import {
   RuleReadError,
   type RuleSet,
 } from "../../rules/mod.ts";
-import { printable, printableLines } from "../../printable.ts";
+import { printable } from "../../printable.ts";
 import { quoted, refusal, usageError } from "../cli_error.ts";
 import { print } from "../print.ts";
 import { listText } from "./list_text.ts";
@@ -76,7 +76,6 @@ function inForce(named: readonly string[], isOnly: boolean): RuleSet {
     if (error instanceof RulePlaceError) throw refusal(error.message, error);
     if (error instanceof RuleReadError) throw refusal(`cannot read ${quoted(error.path)}: ${error.message}`, error);
     if (!(error instanceof RuleFileError)) throw error;
-    const cause = printableLines(error.message);
-    throw refusal(`cannot use ${quoted(error.file)}: ${cause}`, error);
+    throw refusal(`cannot use ${quoted(error.file)}: ${error.message}`, error);
   }
 }
