@@ -24,8 +24,8 @@ export const MAX_BLOCK_BYTES = 1 * MIB;
 export const MAX_DIRECTORY_ENTRIES = 50_000;
 
 /**
- * The size of what `fs/list` answers, about: 50,000 of the longest names, or 8000 of the longest targets of links. The rest
- * is bounded by the number of entries.
+ * The size of what `fs/list` answers, about: 50,000 of the longest names, or 8000 of the longest targets of links. The
+ * rest is bounded by the number of entries.
  */
 export const MAX_LIST_BYTES = 32 * MIB;
 /** What an entry takes on the wire besides its texts. */

@@ -9,12 +9,9 @@ const ARGS = { command: "x", workdir: "/work", yield_ms: 1000 };
 async function unreadCommand() {
   const scene = new Scene({ hasHandles: true });
   const { peer } = await scene.client();
-  const started = scene.shells.next();
-  const first = peer.call("shell", { ...ARGS, stdin: true });
-  const shell = await started;
-  await scene.passTimeUntil(first);
+  const { shell, handle } = await scene.leftRunning(peer, { ...ARGS, stdin: true });
   shell.isReading = false;
-  return { scene, peer, shell, handle: textOf(await first).handle as string };
+  return { scene, peer, shell, handle };
 }
 
 Deno.test("a command that does not read keeps nobody waiting, and results tell what it has not taken", async () => {
@@ -48,9 +45,7 @@ Deno.test("cancelling a shell_input ends the command that does not read it", asy
 Deno.test("input for a command without a standard input is refused, and what to do is said", async () => {
   const scene = new Scene({ hasHandles: true });
   const { peer } = await scene.client();
-  const first = peer.call("shell", ARGS);
-  await scene.passTimeUntil(first);
-  const { handle } = textOf(await first);
+  const { handle } = await scene.leftRunning(peer, ARGS);
   await assert.rejects(peer.call("shell_input", { handle, text: "yes\n" }), (error: McpError) => {
     return error.code === -32_602 && /was not written, because .*: start it with stdin: true/.test(error.message);
   });

@@ -56,11 +56,7 @@ Deno.test("a command that takes longer than its call goes on under a handle", as
 Deno.test("a look returns a moment after new output, and at once with what nobody has seen", async () => {
   const scene = new Scene({ hasHandles: true });
   const { peer } = await scene.client();
-  const started = scene.shells.next();
-  const first = peer.call("shell", { ...ARGS, stdin: true });
-  const shell = await started;
-  await scene.passTimeUntil(first);
-  const { handle } = textOf(await first);
+  const { shell, handle } = await scene.leftRunning(peer, { ...ARGS, stdin: true });
   const idle = scene.clock.pending;
   const timers = (count: number) =>
     until(() => scene.clock.pending === idle + count, () => `${scene.clock.pending - idle} timers, not ${count}`);
@@ -94,11 +90,7 @@ Deno.test("a look returns a moment after new output, and at once with what nobod
 Deno.test("a look that finds its news taken by another waits on", async () => {
   const scene = new Scene({ hasHandles: true });
   const { peer } = await scene.client();
-  const started = scene.shells.next();
-  const first = peer.call("shell", ARGS);
-  const shell = await started;
-  await scene.passTimeUntil(first);
-  const { handle } = textOf(await first);
+  const { shell, handle } = await scene.leftRunning(peer, ARGS);
   const idle = scene.clock.pending;
   const polls = [
     peer.call("shell_poll", { handle, wait_ms: 45_000 }),
@@ -117,37 +109,30 @@ Deno.test("a look that finds its news taken by another waits on", async () => {
 Deno.test("shell_stop ends the command and returns what was left", async () => {
   const scene = new Scene({ hasHandles: true });
   const { peer } = await scene.client();
-  const started = scene.shells.next();
-  const first = peer.call("shell", ARGS);
-  const shell = await started;
-  await scene.passTimeUntil(first);
+  const { shell, handle } = await scene.leftRunning(peer, ARGS);
   shell.print("rest\n");
-  const { output, stopped } = textOf(await peer.call("shell_stop", { handle: textOf(await first).handle }));
+  const { output, stopped } = textOf(await peer.call("shell_stop", { handle }));
   assert.deepEqual([output, stopped, shell.isTerminated], ["rest\n", true, true]);
 });
 
 Deno.test("a handle is its client's alone", async () => {
   const scene = new Scene({ hasHandles: true });
   const { peer } = await scene.client();
-  const first = peer.call("shell", ARGS);
-  await scene.passTimeUntil(first);
+  const { handle } = await scene.leftRunning(peer, ARGS);
   const { peer: another } = await scene.client();
-  await assert.rejects(another.call("shell_stop", { handle: textOf(await first).handle }), McpError);
+  await assert.rejects(another.call("shell_stop", { handle }), McpError);
   assert.equal(scene.shells.shells[0]!.isTerminated, false);
 });
 
 Deno.test("a prompt that comes up between two calls is asked in the next, and a call does not end with one open", async () => {
   const scene = new Scene({ hasHandles: true, rules: RULES });
   const { peer } = await scene.client();
-  const started = scene.shells.next();
-  const first = peer.call("shell", ARGS);
-  const shell = await started;
-  await scene.passTimeUntil(first);
+  const { shell, handle } = await scene.leftRunning(peer, ARGS);
   const verdict = shell.exec(["ask"]);
   assert.equal(peer.prompts.length, 0);
   const { promise, resolve } = Promise.withResolvers<unknown>();
   peer.onElicit = () => promise;
-  const poll = peer.call("shell_poll", { handle: textOf(await first).handle, wait_ms: 100 });
+  const poll = peer.call("shell_poll", { handle, wait_ms: 100 });
   await peer.until(() => peer.prompts.length === 1);
   scene.clock.advance(60_000);
   resolve({ action: "accept", content: {} });
@@ -158,11 +143,7 @@ Deno.test("a prompt that comes up between two calls is asked in the next, and a 
 Deno.test("of two looks at a command the one that is left asks", async () => {
   const scene = new Scene({ hasHandles: true, rules: RULES });
   const { peer } = await scene.client();
-  const started = scene.shells.next();
-  const first = peer.call("shell", ARGS);
-  const shell = await started;
-  await scene.passTimeUntil(first);
-  const { handle } = textOf(await first);
+  const { shell, handle } = await scene.leftRunning(peer, ARGS);
   const idle = scene.clock.pending;
   const left = peer.call("shell_poll", { handle, wait_ms: 40_000 });
   await until(() => scene.clock.pending === idle + 1, () => "the first look does not wait");

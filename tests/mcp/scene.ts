@@ -11,7 +11,7 @@ import { type Era, ProtocolServers } from "../../src/mcp/protocol_server.ts";
 import { ToolCalls } from "../../src/mcp/tool_calls.ts";
 import { toolList } from "../../src/mcp/tool_list.ts";
 import { loadRules } from "../../src/rules/mod.ts";
-import { FakeWatchedShells } from "../support/fake_watched_shells.ts";
+import { type FakeShell, FakeWatchedShells } from "../support/fake_watched_shells.ts";
 import { ManualClock } from "../support/manual_clock.ts";
 import { type McpMessage, McpPeer } from "../support/mcp_peer.ts";
 
@@ -67,6 +67,15 @@ export class Scene {
       await new Promise<void>((resolve) => setTimeout(resolve, 0));
       if (!isSettled) this.clock.advance(1000);
     }
+  }
+
+  /** A command that goes on under a handle when its first call has returned. */
+  async leftRunning(peer: McpPeer, args: object): Promise<{ shell: FakeShell; handle: string }> {
+    const started = this.shells.next();
+    const first = peer.call("shell", args);
+    const shell = await started;
+    await this.passTimeUntil(first);
+    return { shell, handle: textOf(await first).handle };
   }
 
   /** A client, connected and after the handshake of its era. */

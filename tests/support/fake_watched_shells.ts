@@ -12,7 +12,7 @@ import type {
   WatchedShells,
 } from "../../src/mcp/watched_shell.ts";
 
-class FakeShell implements WatchedShell {
+export class FakeShell implements WatchedShell {
   readonly pid = 4242;
   readonly options: WatchedShellOptions;
   readonly written: string[] = [];

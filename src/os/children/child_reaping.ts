@@ -54,7 +54,10 @@ export function reap(pid: number): ChildStatus | null {
   return wait(pid, WEXITED | WNOHANG);
 }
 
-/** Waits until a child of ours has ended, and releases its number. For one that is ending: everything else stands still. */
+/**
+ * Waits until a child of ours has ended, and releases its number. For one that is ending: everything else stands still
+ * meanwhile.
+ */
 export function awaitEnd(pid: number): void {
   reapingFunctions().waitid(P_PID, pid, siginfo, WEXITED);
 }

@@ -125,8 +125,8 @@ export class RuntimeSocketLink implements Link {
   probe(): void {}
 
   /**
-   * At most, since of the runtime's pings only the outcome can be known. None leaves while the peer does not take what was
-   * sent before: then only messages count.
+   * At most, since of the runtime's pings only the outcome can be known. None leaves while the peer does not take what
+   * was sent before: then only messages count.
    */
   get silentMs(): number {
     const sinceMessageMs = this.#options.clock.now() - this.#messageAtMs;
