@@ -36,11 +36,22 @@ export class ListLength {
   }
 }
 
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
 const AS_IT_IS = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
 
-/** At most: an escape has six characters. */
+/** In UTF-8 as a JSON string. An escape has six characters at most. */
 function writtenLength(text: string): number {
-  return AS_IT_IS.test(text) ? text.length : 6 * text.length;
+  if (AS_IT_IS.test(text)) return text.length;
+  let bytes = 0;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit < 0x20) bytes += 6;
+    else if (unit < 0x80) bytes += unit === QUOTE || unit === BACKSLASH ? 2 : 1;
+    // Half of a pair has two of the pair's four bytes. Half of none does not occur in the name of a file.
+    else bytes += unit < 0x800 || (unit >= 0xd800 && unit < 0xe000) ? 2 : 3;
+  }
+  return bytes;
 }
 
 export function list(io: IoContext, path: NativePath, signal?: AbortSignal): Promise<FsListEntry[]> {

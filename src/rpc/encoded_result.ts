@@ -8,20 +8,27 @@ import type { RequestId } from "./envelope.ts";
 import type { AsciiParts } from "./link.ts";
 import { StreamedMessage } from "./streamed_message.ts";
 
-/** A result that is already JSON, in parts too long to be copied once more. All of it is ASCII. */
+/**
+ * A result that is already JSON, in parts too long to be copied once more. All of it is ASCII, unless it is said not to
+ * be: then the parts are joined, because a frame needs its length in bytes first. As escapes they would be two or three
+ * times as long, and clients refuse frames that are too long.
+ */
 export class EncodedResult {
   readonly #before: string;
   readonly #content: readonly string[];
   readonly #after: string;
+  readonly #isAscii: boolean;
 
-  constructor(before: string, content: string | readonly string[], after: string) {
+  constructor(before: string, content: string | readonly string[], after: string, { isAscii = true } = {}) {
     this.#before = before;
     this.#content = typeof content === "string" ? [content] : content;
     this.#after = after;
+    this.#isAscii = isAscii;
   }
 
-  encode(id: RequestId): AsciiParts {
-    return [`{"id":${asciiId(id)},"result":${this.#before}`, ...this.#content, `${this.#after}}`];
+  encode(id: RequestId): string | AsciiParts {
+    const parts = [`{"id":${asciiId(id)},"result":${this.#before}`, ...this.#content, `${this.#after}}`];
+    return this.#isAscii ? parts : parts.join("");
   }
 }
 
@@ -61,6 +68,11 @@ function asciiId(id: RequestId): string {
 }
 
 const BEYOND_ASCII = /[\u0080-\uffff]/;
+
+export function isAsciiText(text: string): boolean {
+  return !BEYOND_ASCII.test(text);
+}
+
 const HEX_DIGITS = new TextEncoder().encode("0123456789abcdef");
 const BACKSLASH = 0x5c;
 const LETTER_U = 0x75;
@@ -70,7 +82,7 @@ const LETTER_U = 0x75;
  * twenty times as long.
  */
 export function escapeToAscii(json: string): string {
-  if (!BEYOND_ASCII.test(json)) return json;
+  if (isAsciiText(json)) return json;
   const bytes = new Uint8Array(escapedLength(json));
   let length = 0;
   for (let at = 0; at < json.length; at++) {

@@ -24,9 +24,20 @@ Deno.test("a list may have so many entries as its bytes allow, with what each ta
   assert.equal(fitting(link("t".repeat(4000))), Math.floor(MAX_LIST_BYTES / (LIST_ITEM_BYTES + 1 + 4000)));
 });
 
-Deno.test("a character that is escaped counts as its escape", () => {
-  assert.equal(fitting(link("ä".repeat(4000))), Math.floor(MAX_LIST_BYTES / (LIST_ITEM_BYTES + 1 + 6 * 4000)));
-  assert.equal(fitting(link('"'.repeat(4000))), Math.floor(MAX_LIST_BYTES / (LIST_ITEM_BYTES + 1 + 6 * 4000)));
+Deno.test("characters count as they are written: in UTF-8, or as their escape", () => {
+  const written = [["ä", 2], ["漢", 3], ["\u{1f600}", 4], ['"', 2], ["\\", 2], ["\n", 2], ["\x01", 6]] as const;
+  for (const [character, bytes] of written) {
+    const entry = link(`tttt${character}`.repeat(800));
+    const { length } = new TextEncoder().encode(JSON.stringify(entry.target).slice(1, -1));
+    assert.equal(length, 800 * (4 + bytes), JSON.stringify(character));
+    // Escapes of control characters are taken for the longest ones.
+    const counted = character < " " ? 800 * (4 + 6) : length;
+    assert.equal(
+      fitting(entry),
+      Math.floor(MAX_LIST_BYTES / (LIST_ITEM_BYTES + 1 + counted)),
+      JSON.stringify(character),
+    );
+  }
 });
 
 Deno.test("50,000 entries of the longest names fit", () => {

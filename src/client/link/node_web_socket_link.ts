@@ -4,12 +4,7 @@ import { Buffer, isAscii } from "node:buffer";
 import type { InboundMessage, Link, OutboundMessage } from "../../rpc/link.ts";
 import type { ByteStream } from "../../transport/byte_stream.ts";
 import { WebSocketEndpoint, type WebSocketOptions } from "../../transport/websocket/websocket_endpoint.ts";
-
-/**
- * Of one message of the server: the longest text that engines make. What a server may send at once is its own affair; the
- * largest is the content of a file, which this library asks for in parts.
- */
-const MAX_INBOUND_BYTES = 512 * 1024 * 1024 - 24;
+import { MAX_INBOUND_BYTES } from "./transport.ts";
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 

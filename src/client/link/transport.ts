@@ -19,6 +19,12 @@ export interface OpenOptions {
 }
 
 /**
+ * Of one message of the server: the longest text that engines make. What a server may send at once is its own affair; the
+ * largest is the content of a file, which this library asks for in parts.
+ */
+export const MAX_INBOUND_BYTES = 512 * 1024 * 1024 - 24;
+
+/**
  * Why a link ended.
  *
  * ```ts

@@ -126,6 +126,13 @@ export class RequestTable {
     }
   }
 
+  /** What the server sent cannot be read: any of these may have asked for it, and would ask for it again, forever. */
+  unreadable(errorFor: (method: string) => Error): void {
+    for (const [id, { method, timesSent }] of this.#open) {
+      if (timesSent > 0) this.#take(id)!.reject(errorFor(method));
+    }
+  }
+
   /** Nothing will be answered any more. */
   end(error: Error): void {
     for (const id of [...this.#open.keys()]) this.#take(id)!.reject(error);

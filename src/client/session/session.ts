@@ -244,7 +244,7 @@ export class Session {
     this.#outbox = new Outbox(link, (error) => this.#linkEnded(link, String(error)));
     this.#isReady = false;
     link.receive((message) => this.#receive(link, message)).then(
-      (end) => this.#linkEnded(link, reasonOf(end)),
+      (end) => this.#linkEnded(link, reasonOf(end), { isViolation: end.type === "violation" }),
       (error) => this.#linkEnded(link, String(error)),
     );
     const id = this.#requests.takeId();
@@ -300,8 +300,13 @@ export class Session {
 
   // ---------------------------------------------------------------- losing the connection
 
-  #linkEnded(link: TransportLink, reason: string): void {
+  #linkEnded(link: TransportLink, reason: string, { isViolation = false } = {}): void {
     if (this.#link !== link) return;
+    if (isViolation && this.#isReady) {
+      this.#requests.unreadable((method) => {
+        return new ProtocolError(`${method}: connection lost, what the server sent cannot be read: ${reason}`);
+      });
+    }
     const handshake = this.#handshake;
     const wasReady = this.#isReady;
     this.#dropLink();

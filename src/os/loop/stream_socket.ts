@@ -128,11 +128,22 @@ export class StreamSocket {
     });
   }
 
-  /** Bytes written that the peer's machine has not acknowledged. */
+  /**
+   * Bytes written that the peer's machine has not acknowledged. None on a unix socket: what the kernel counts there is
+   * what the peer's program has not read yet, and a peer that is gone shows at once.
+   */
   unacknowledgedBytes(): number {
+    if (this.#isClosed || !this.#isTcp()) return 0;
     const count = allocate(4);
-    if (this.#isClosed || descriptorFunctions().ioctl(this.#registration.fd, SIOCOUTQ, count) !== 0) return 0;
+    if (descriptorFunctions().ioctl(this.#registration.fd, SIOCOUTQ, count) !== 0) return 0;
     return new DataView(count.buffer).getInt32(0, true);
+  }
+
+  #isTcp(): boolean {
+    const address = this.#peerAddress();
+    if (address === null) return false;
+    const family = new DataView(address.buffer).getUint16(0, true);
+    return family === AF_INET || family === AF_INET6;
   }
 
   /** No more will be written; the peer sees the end after everything that was. */

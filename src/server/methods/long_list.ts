@@ -1,7 +1,7 @@
 /** Lists of many entries as answers, encoded in turn with everybody else: as one text a long one takes 0.1 s and more. */
 
 import type { Pacer } from "../../os/loop/pacer.ts";
-import { EncodedResult, escapeToAscii } from "../../rpc/encoded_result.ts";
+import { EncodedResult, isAsciiText } from "../../rpc/encoded_result.ts";
 
 /** Entries encoded at once, to begin with and at least. With the longest texts they take 0.5 ms. */
 const MIN_STEP_ENTRIES = 32;
@@ -21,6 +21,7 @@ export async function listAnswer<Entry>(
   if (entries.length <= SHORT_LIST_ENTRIES) return { entries };
   const slice = pacer.slice(signal);
   const parts: string[] = [];
+  let isAscii = true;
   let step = MIN_STEP_ENTRIES;
   for (let at = 0; at < entries.length; at += step) {
     if (at > 0) {
@@ -28,9 +29,10 @@ export async function listAnswer<Entry>(
       if (slice.isOver) await slice.rest();
     }
     const json = JSON.stringify(entries.slice(at, at + step));
-    parts.push(`${at === 0 ? "" : ","}${escapeToAscii(json.slice(1, -1))}`);
+    isAscii &&= isAsciiText(json);
+    parts.push(`${at === 0 ? "" : ","}${json.slice(1, -1)}`);
   }
-  return new EncodedResult('{"entries":[', parts, "]}");
+  return new EncodedResult('{"entries":[', parts, "]}", { isAscii });
 }
 
 /** For entries as long as those before. */

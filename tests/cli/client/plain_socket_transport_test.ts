@@ -48,3 +48,20 @@ Deno.test("PlainSocketTransport gives up when it is told to, before and during t
   accepted.close();
   listener.close();
 });
+
+Deno.test("PlainSocketTransport takes a message of more than the 16 MiB that a server takes", async () => {
+  const text = "ä".repeat(10 * 1024 * 1024);
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
+    const { socket, response } = Deno.upgradeWebSocket(request);
+    socket.onopen = () => socket.send(text);
+    return response;
+  });
+  const link = await PlainSocketTransport.toUrl(new URL(`ws://127.0.0.1:${server.addr.port}`))!.open(OPEN);
+  const received: (string | null)[] = [];
+  const { type } = await link.receive((message) => {
+    received.push(message);
+    link.close();
+  });
+  assert.equal(type, "closedByUs");
+  assert.ok(received.length === 1 && received[0] === text);
+});

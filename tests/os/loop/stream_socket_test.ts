@@ -34,6 +34,21 @@ Deno.test("StreamSocket.unacknowledgedBytes() counts what the peer's machine has
   await acceptor.idle();
 });
 
+Deno.test("StreamSocket.unacknowledgedBytes() is 0 on a unix socket, whatever the peer has not read", async () => {
+  const directory = await Deno.makeTempDir();
+  const path = `${directory}/socket`;
+  const acceptor = SocketAcceptor.adopt(() => Deno.listen({ transport: "unix", path }), sharedReactor());
+  assert.ok(acceptor instanceof SocketAcceptor);
+  const [socket, peer] = await Promise.all([acceptor.accept(), Deno.connect({ transport: "unix", path })]);
+  assert.equal(await socket.write(new Uint8Array(100)), 100);
+  assert.equal(socket.unacknowledgedBytes(), 0);
+  peer.close();
+  socket.close();
+  acceptor.close();
+  await acceptor.idle();
+  await Deno.remove(directory, { recursive: true });
+});
+
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }

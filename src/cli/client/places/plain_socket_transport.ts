@@ -6,7 +6,12 @@
 
 import { systemClock } from "../../../clock.ts";
 import { abortedBy, ConnectionRefusedError } from "../../../client/errors.ts";
-import type { OpenOptions, Transport, TransportLink } from "../../../client/link/transport.ts";
+import {
+  MAX_INBOUND_BYTES,
+  type OpenOptions,
+  type Transport,
+  type TransportLink,
+} from "../../../client/link/transport.ts";
 import { withoutToken } from "../../../client/link/url_token.ts";
 import { upgradeToWebSocket } from "../../../client/link/web_socket_upgrade.ts";
 import { messageOf } from "../../../errors.ts";
@@ -82,6 +87,8 @@ export class PlainSocketTransport implements Transport {
         pingIntervalMs: PING_INTERVAL_MS,
         role: "client",
         initialBytes,
+        maxFrameBytes: MAX_INBOUND_BYTES,
+        maxMessageBytes: MAX_INBOUND_BYTES,
       });
     } catch (error) {
       if (signal.aborted) throw abortedBy(signal, attempted);
