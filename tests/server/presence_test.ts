@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Link } from "../../src/rpc/link.ts";
-import { Presence } from "../../src/server/presence.ts";
+import { OWN_SIGN_MS, Presence } from "../../src/server/presence.ts";
 import { ManualClock } from "../support/manual_clock.ts";
 
 function setUp(vitality: Pick<Link, "silentMs" | "askForSign"> = {}) {
@@ -40,23 +40,39 @@ Deno.test("Presence: the link is asked once for all who want to know, and each i
     heard.push("b");
     presence.ask(() => heard.push("c"));
   });
+  assert.equal(questions.length, 0, "a client that is at work is not asked");
+  clock.advance(OWN_SIGN_MS);
   assert.equal(questions.length, 1);
-  clock.advance(1000);
   link.silentMs = 0;
   questions[0]!();
-  assert.deepEqual([heard, presence.heardAtMs], [["a", "b"], 1000]);
-  assert.equal(questions.length, 2);
-  // A message does as well.
+  assert.deepEqual([heard, presence.heardAtMs], [["a", "b"], OWN_SIGN_MS]);
+  // A message does as well, and then nobody is asked.
   presence.heard();
   assert.deepEqual(heard, ["a", "b", "c"]);
+  clock.advance(OWN_SIGN_MS);
+  assert.equal(questions.length, 1);
+});
+
+Deno.test("Presence: a sign that the link has had meanwhile does, and nobody asks for those who no longer want to know", () => {
+  const link = { silentMs: 0, askForSign: () => assert.fail("asked") };
+  const { clock, presence } = setUp(link);
+  let heard = 0;
+  presence.ask(() => heard++);
+  clock.advance(OWN_SIGN_MS);
+  assert.equal(heard, 1);
+  link.silentMs = 10 * OWN_SIGN_MS;
+  presence.ask(() => heard++)();
+  clock.advance(OWN_SIGN_MS);
+  assert.equal(heard, 1);
 });
 
 Deno.test("Presence: a sign of life is as old as the link says it may be", () => {
   const questions: (() => void)[] = [];
-  const { clock, presence } = setUp({ silentMs: 400, askForSign: (onSign) => questions.push(onSign) });
+  const { clock, presence } = setUp({ silentMs: OWN_SIGN_MS, askForSign: (onSign) => questions.push(onSign) });
   let heard = 0;
+  clock.advance(OWN_SIGN_MS);
   presence.ask(() => heard++);
-  clock.advance(1000);
+  clock.advance(OWN_SIGN_MS);
   questions[0]!();
-  assert.deepEqual([heard, presence.heardAtMs], [1, 600]);
+  assert.deepEqual([heard, presence.heardAtMs], [1, OWN_SIGN_MS]);
 });

@@ -3,7 +3,7 @@ import { sourceOf } from "../../../src/bytes.ts";
 import { type Clock, systemClock } from "../../../src/clock.ts";
 import type { InboundMessage } from "../../../src/rpc/link.ts";
 import { StreamedMessage } from "../../../src/rpc/streamed_message.ts";
-import { Presence } from "../../../src/server/presence.ts";
+import { OWN_SIGN_MS, Presence } from "../../../src/server/presence.ts";
 import { RuntimeSocketLink } from "../../../src/transport/websocket/runtime_socket_link.ts";
 import { ManualClock } from "../../support/manual_clock.ts";
 import { ProcessSession, refuses } from "../../support/process_session.ts";
@@ -137,7 +137,7 @@ Deno.test("RuntimeSocketLink: a connection that stands shows its client as of tw
     (await session.start({ processId: "early" })).exit();
     clock.advance(100_000);
     (await session.start({ processId: "late" })).exit();
-    clock.advance(80_000);
+    clock.advance(80_000 + OWN_SIGN_MS);
     await refuses(() => session.read("early"), "unknown process id early");
     assert.equal((await session.read("late")).closed, true);
     clock.advance(300_000);
