@@ -170,7 +170,7 @@ watchTest("where only bubblewrap may make sandboxes, it makes those that wait, t
   assert.equal((await other.prepare()).plan.argv[0], "bwrap");
   const { stdout } = await scene.run("tr '\\0\\n' '  ' < /proc/1/cmdline | cut -d ' ' -f 1", READ_ONLY);
   assert.equal(stdout, "bwrap\n");
-}, NO_OWN_SANDBOX);
+}, { obstacle: NO_OWN_SANDBOX });
 
 watchTest("where the stub's own sandboxes never get ready, bubblewrap makes those that wait, too", async (scene) => {
   const { service } = scene.host;
@@ -180,7 +180,7 @@ watchTest("where the stub's own sandboxes never get ready, bubblewrap makes thos
   const made = await standBy();
   for (let count = 0; count < 20; count++) made.failed(new Error("it has led us astray"), null);
   assert.equal((await (await standBy()).prepare()).plan.argv[0], "bwrap");
-}, NO_OWN_SANDBOX);
+}, { obstacle: NO_OWN_SANDBOX });
 
 for (const failing of [1, 2, 3]) {
   watchTest(`one that cannot be made for a moment is made after the next command: number ${failing}`, async (scene) => {

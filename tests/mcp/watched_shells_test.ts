@@ -1,63 +1,65 @@
 /** Every execve of a shell is decided: real shells, real sandboxes, and what each verdict does. */
 
 import assert from "node:assert/strict";
-import { ESCALATE, FORBIDDEN, isAlive, watchTest } from "../support/watched_scene.ts";
+import { ESCALATE, FORBIDDEN, isAlive, watchEachWay, watchTest } from "../support/watched_scene.ts";
 
-const WAYS = ["read /, write ws", "read /", null] as const;
-const nameOf = (sandbox: string | null) => sandbox ?? "no sandbox";
-
-for (const sandbox of WAYS) {
-  watchTest(`${nameOf(sandbox)}: programs of the shell, and of what it started, are asked about`, async (scene) => {
-    const { stdout, calls, exitCode } = await scene.run("cd sub; env printf '%s\\n' 'a b'; (sh -c 'ls /dev/null')", {
-      sandbox,
-    });
-    assert.equal(exitCode, 0);
-    assert.equal(stdout, "a b\n/dev/null\n");
-    const seen = calls.map(({ file, argv, isShell }) => [file.split("/").at(-1), argv.slice(1), isShell]);
-    assert.deepEqual(seen, [
-      ["env", ["printf", "%s\\n", "a b"], true],
-      ["printf", ["%s\\n", "a b"], false],
-      ["sh", ["-c", "ls /dev/null"], true],
-      ["ls", ["/dev/null"], false],
-    ]);
-    assert.ok(calls.every(({ cwd }) => cwd === `${scene.ws}/sub`));
-    assert.equal(calls[0]!.env.HOME, scene.ws);
+watchEachWay("programs of the shell, and of what it started, are asked about", async (scene, sandbox) => {
+  const { stdout, calls, exitCode } = await scene.run("cd sub; env printf '%s\\n' 'a b'; (sh -c 'ls /dev/null')", {
+    sandbox,
   });
+  assert.equal(exitCode, 0);
+  assert.equal(stdout, "a b\n/dev/null\n");
+  const seen = calls.map(({ file, argv, isShell }) => [file.split("/").at(-1), argv.slice(1), isShell]);
+  assert.deepEqual(seen, [
+    ["env", ["printf", "%s\\n", "a b"], true],
+    ["printf", ["%s\\n", "a b"], false],
+    ["sh", ["-c", "ls /dev/null"], true],
+    ["ls", ["/dev/null"], false],
+  ]);
+  assert.ok(calls.every(({ cwd }) => cwd === `${scene.ws}/sub`));
+  assert.equal(calls[0]!.env.HOME, scene.ws);
+});
 
-  watchTest(
-    `${nameOf(sandbox)}: a denied program says so on stderr and ends with 1; the script goes on`,
-    async (scene) => {
-      const command =
-        'true; id; echo $?; python3 -c \'import os; os.execvp("id", ["id"])\'; echo $?; env id | cat; exec id';
-      const { stdout, stderr, exitCode, counters } = await scene.run(command, { sandbox, rules: { id: FORBIDDEN } });
-      assert.equal(stdout, "1\n1\n");
-      assert.equal(stderr, "Execution denied: Execution forbidden by policy\n".repeat(4));
-      assert.equal(exitCode, 1);
-      assert.equal(counters.denied, 4);
-    },
-  );
+watchEachWay(
+  "a denied program says so on stderr and ends with 1; the script goes on",
+  async (scene, sandbox) => {
+    const command =
+      'true; id; echo $?; python3 -c \'import os; os.execvp("id", ["id"])\'; echo $?; env id | cat; exec id';
+    const { stdout, stderr, exitCode, counters } = await scene.run(command, { sandbox, rules: { id: FORBIDDEN } });
+    assert.equal(stdout, "1\n1\n");
+    assert.equal(stderr, "Execution denied: Execution forbidden by policy\n".repeat(4));
+    assert.equal(exitCode, 1);
+    assert.equal(counters.denied, 4);
+  },
+);
 
-  watchTest(
-    `${nameOf(sandbox)}: an escalated program writes outside, with the caller's input, directory and mask`,
-    async (scene) => {
-      const command =
-        `cd sub; umask 027; echo content | tee ../../out/new > /dev/null; echo \${PIPESTATUS[1]}; exec false`;
-      const rules = { tee: ESCALATE, false: ESCALATE };
-      const { stdout, exitCode, escalations } = await scene.run(command, { sandbox, rules });
-      assert.equal(stdout, "0\n");
-      assert.equal(exitCode, 1);
-      assert.equal(await Deno.readTextFile(`${scene.out}/new`), "content\n");
-      assert.equal((await Deno.stat(`${scene.out}/new`)).mode! & 0o777, 0o640);
-      assert.deepEqual(escalations.map(({ type }) => type), ["started", "exited", "started", "exited"]);
-    },
-  );
-}
+watchEachWay(
+  "an escalated program writes outside, with the caller's input, directory and mask",
+  async (scene, sandbox) => {
+    const command =
+      `cd sub; umask 027; echo content | tee ../../out/new > /dev/null; echo \${PIPESTATUS[1]}; exec false`;
+    const rules = { tee: ESCALATE, false: ESCALATE };
+    const { stdout, exitCode, escalations } = await scene.run(command, { sandbox, rules });
+    assert.equal(stdout, "0\n");
+    assert.equal(exitCode, 1);
+    assert.equal(await Deno.readTextFile(`${scene.out}/new`), "content\n");
+    assert.equal((await Deno.stat(`${scene.out}/new`)).mode! & 0o777, 0o640);
+    assert.deepEqual(escalations.map(({ type }) => type), ["started", "exited", "started", "exited"]);
+  },
+);
 
 watchTest("what is not escalated cannot write outside", async (scene) => {
   const { stderr, exitCode } = await scene.run("touch ../out/new");
   assert.match(stderr, /Read-only file system/);
   assert.equal(exitCode, 1);
 });
+
+watchTest("with Landlock what is not escalated cannot write, and what it cannot express is refused", async (scene) => {
+  const { stderr, exitCode } = await scene.run("touch ../out/new", { sandbox: "read /" });
+  assert.match(stderr, /Permission denied/);
+  assert.equal(exitCode, 1);
+  await assert.rejects(scene.run("true"), /Landlock cannot express the policy: /);
+}, { setting: "landlock" });
 
 watchTest("a program that the shell started cannot leave the sandbox, unless all may", async (scene) => {
   const rules = { touch: ESCALATE };

@@ -9,6 +9,7 @@ import type {
   WatchedShellCounters,
   WatchedShellOptions,
 } from "../../src/mcp/watched_shell.ts";
+import type { SandboxSetting } from "../../src/launch/backends/sandbox_probe.ts";
 import { NO_LISTENER, NO_SANDBOX, SandboxHost } from "./sandbox_host.ts";
 
 /** Why no shell can be watched here; null when one can. */
@@ -59,8 +60,8 @@ export class WatchedScene implements AsyncDisposable {
     this.shells = new KernelWatchedShells({ backend, service, serverEnv: this.serverEnv, ...options });
   }
 
-  static async open(): Promise<WatchedScene> {
-    return new WatchedScene(await SandboxHost.open());
+  static async open(setting?: SandboxSetting): Promise<WatchedScene> {
+    return new WatchedScene(await SandboxHost.open(setting));
   }
 
   /** The same host, where every sandbox is made for its command. Its shells are the caller's to close. */
@@ -119,6 +120,11 @@ export class WatchedScene implements AsyncDisposable {
   }
 }
 
+export interface WatchTestOptions {
+  readonly obstacle?: string | null;
+  readonly setting?: SandboxSetting;
+}
+
 /**
  * A test that watches real shells: where none can be watched, or something else is in its way, skipped under a name that
  * says so.
@@ -126,17 +132,33 @@ export class WatchedScene implements AsyncDisposable {
 export function watchTest(
   name: string,
   fn: (scene: WatchedScene) => Promise<void>,
-  obstacle: string | null = null,
+  { obstacle = null, setting }: WatchTestOptions = {},
 ): void {
   const reason = NO_WATCH ?? obstacle;
   Deno.test({
     name: reason === null ? name : `${name} (SKIPPED: ${reason})`,
     ignore: reason !== null,
     async fn() {
-      await using scene = await WatchedScene.open();
+      await using scene = await WatchedScene.open(setting);
       await fn(scene);
     },
   });
+}
+
+/** Made for its command, made before it, by the backend that has no namespaces, and none at all. */
+const WAYS: readonly (WatchTestOptions & { readonly name: string; readonly sandbox: string | null })[] = [
+  { name: "read /, write ws", sandbox: "read /, write ws" },
+  { name: "read /", sandbox: "read /" },
+  { name: "landlock, read /", sandbox: "read /", setting: "landlock" },
+  { name: "no sandbox", sandbox: null },
+];
+
+/** A test in each kind of sandbox that a shell can be watched in, and in none. */
+export function watchEachWay(
+  name: string,
+  fn: (scene: WatchedScene, sandbox: string | null) => Promise<void>,
+): void {
+  for (const way of WAYS) watchTest(`${way.name}: ${name}`, (scene) => fn(scene, way.sandbox), way);
 }
 
 /** Whether a process runs; one that has ended and is not yet reaped does not. */
