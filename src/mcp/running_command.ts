@@ -46,6 +46,8 @@ export class RunningCommand {
   readonly finished: Promise<CommandEnd>;
   readonly #options: CommandOptions;
   readonly #clock: CallClock;
+  /** Runs after the shell's end, while its children may still write. */
+  #drainClock: CallClock | null = null;
   readonly #denied: Denial[] = [];
   #deniedCount = 0;
   #shell: WatchedShell | null = null;
@@ -56,8 +58,8 @@ export class RunningCommand {
   /** Starts at once. `prompts` and `noteDenied` are for the decider. */
   constructor(makeOptions: (command: RunningCommand) => CommandOptions) {
     this.prompts = new PromptDesk({
-      onOpened: () => this.#clock.pause(),
-      onClosed: () => this.#clock.resume(),
+      onOpened: () => this.#clocks.forEach((clock) => clock.pause()),
+      onClosed: () => this.#clocks.forEach((clock) => clock.resume()),
     });
     this.#options = makeOptions(this);
     this.isSandboxed = this.#options.isSandboxed;
@@ -132,14 +134,19 @@ export class RunningCommand {
     return { reason: this.#ending ?? "exited", exitCode, signal, leftChildren };
   }
 
-  /** Whether all output has come. Children that hold it open are not waited for. */
+  get #clocks(): readonly CallClock[] {
+    return this.#drainClock === null ? [this.#clock] : [this.#clock, this.#drainClock];
+  }
+
+  /** Whether all output has come. Children that hold it open are not waited for, except for answers to their questions. */
   async #drained(shell: WatchedShell): Promise<boolean> {
     const patience = Promise.withResolvers<boolean>();
-    const cancel = this.#options.clock.setTimer(DRAIN_MS, () => patience.resolve(false));
+    const clock = this.#drainClock = new CallClock(this.#options.clock, DRAIN_MS, () => patience.resolve(false));
+    if (this.prompts.open.length > 0) clock.pause();
     try {
       return await Promise.race([shell.closed.then(() => true), patience.promise]);
     } finally {
-      cancel();
+      clock.end();
     }
   }
 }

@@ -7,7 +7,14 @@
 
 import assert from "node:assert/strict";
 import type { ExecCall, ExecVerdict } from "../../src/mcp/watched_shell.ts";
-import { ESCALATE, FORBIDDEN, type SceneOptions, type WatchedScene, watchTest } from "../support/watched_scene.ts";
+import {
+  ESCALATE,
+  FORBIDDEN,
+  type SceneOptions,
+  type WatchedScene,
+  watchTest,
+  type WatchTestOptions,
+} from "../support/watched_scene.ts";
 import { until } from "../support/until.ts";
 import { IS_ROOT } from "./scene.ts";
 
@@ -16,13 +23,19 @@ const MEMORY_WRITER = new URL("../fixtures/memory_writer.py", import.meta.url).p
 const TRACER = new URL("../fixtures/tracing_caller.py", import.meta.url).pathname;
 const PYTHON = "/usr/bin/python3";
 
-function attack(name: string, fn: (scene: WatchedScene) => Promise<void>): void {
-  watchTest(`${USER}, programs: ${name}`, fn);
+function attack(name: string, fn: (scene: WatchedScene) => Promise<void>, options: WatchTestOptions = {}): void {
+  watchTest(`${USER}, programs: ${name}`, fn, options);
 }
 
 /** In a sandbox that is made for its command, and in one that was made before. */
 function attackBoth(name: string, fn: (scene: WatchedScene, sandbox: string) => Promise<void>): void {
   for (const sandbox of ["read /, write ws", "read /"]) attack(`${name} (${sandbox})`, (scene) => fn(scene, sandbox));
+}
+
+/** The same, and where there are no namespaces. */
+function attackEach(name: string, fn: (scene: WatchedScene, sandbox: string) => Promise<void>): void {
+  attackBoth(name, fn);
+  attack(`${name} (landlock)`, (scene) => fn(scene, "read /"), { setting: "landlock" });
 }
 
 /** Anything that is named `touch`, as a rule for the bare name would say. */
@@ -144,6 +157,13 @@ for (const [name, program] of Object.entries(CALLS)) {
 const MASQUERADES: Readonly<Record<string, string>> = {
   "as an orphan": "import os\nif os.fork() == 0:\n  if os.fork() == 0:\n    import time\n    time.sleep(0.1)\n" +
     "    os.execv('/usr/bin/touch', ['touch', OUT])\n  os._exit(0)\nos.wait()\nimport time\ntime.sleep(0.5)",
+  "as an orphan whose limits are as they were": "import os, resource\ntry:\n" +
+    "  resource.setrlimit(10, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))\nexcept ValueError: pass\n" +
+    "parent = os.getpid()\nif os.fork() == 0:\n  while os.getppid() == parent: pass\n" +
+    "  os.execv('/usr/bin/touch', ['touch', OUT])",
+  "as an orphan of another shell":
+    "import os\nos.execv('/bin/bash', ['/bin/bash', '-c', '{ while read -r _ _ _ p _ < " +
+    "/proc/$BASHPID/stat && [ $p -eq $$ ]; do :; done; touch ' + OUT + '; } &'])",
   "as its parent's child": "import ctypes, os\nif ctypes.CDLL(None).syscall(56, 0x8011, 0, 0, 0, 0) == 0:\n" +
     "  os.execv('/usr/bin/touch', ['touch', OUT])\n  os._exit(0)\nimport time\ntime.sleep(0.5)",
   "as the same shell": "import os\nos.execv('/bin/bash', ['/bin/bash', '-c', 'touch ' + OUT])",
@@ -152,9 +172,9 @@ const MASQUERADES: Readonly<Record<string, string>> = {
 };
 
 for (const [name, program] of Object.entries(MASQUERADES)) {
-  attack(`a program cannot pass for the shell: ${name}`, async (scene) => {
+  attackEach(`a program cannot pass for the shell: ${name}`, async (scene, sandbox) => {
     await Deno.writeTextFile(`${scene.ws}/attack.py`, `OUT = ${JSON.stringify(`${scene.out}/WIN`)}\n${program}`);
-    const { calls } = await scene.run(`${PYTHON} attack.py; wait`, { rules: { touch: ESCALATE } });
+    const { calls } = await scene.run(`${PYTHON} attack.py; wait`, { sandbox, rules: { touch: ESCALATE } });
     assert.ok(!hasWon(scene));
     assert.ok(calls.filter(({ file }) => file.endsWith("/touch")).every(({ isShell }) => !isShell));
   });

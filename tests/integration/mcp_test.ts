@@ -18,7 +18,8 @@ mcpTest(
     const { peer } = server;
     await peer.initialize();
     peer.onElicit = () => ({ action: "accept", content: {} });
-    const command = `touch made; echo x > denied; id; uname; env id; true`;
+    // The last leaves when the shell has ended.
+    const command = `touch made; echo x > denied; id; env id; uname &`;
     const result = textOf(await peer.call("shell", shell(command, work)));
     assert.equal(result.exit_code, 0);
     assert.match(result.output, /^Linux\n/);
@@ -33,9 +34,9 @@ mcpTest(
     assert.deepEqual(seen, [
       "touch made: escalate true",
       "id: deny true",
-      "uname: escalate true",
       "env id: run true",
       "id: deny false",
+      "uname: escalate true",
     ]);
     assert.match(decisions[0].rules[0].file, /test\.rules$/);
     assert.equal(decisions[0].rules[0].line, 2);

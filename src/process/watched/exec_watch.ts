@@ -136,8 +136,9 @@ export class ExecWatch implements ExecAnswerer {
     if (strictExec && isUncertain) {
       return await this.#deny(call, `cannot find out which file ${described.file} is`);
     }
+    if (!call.isWaiting) return;
+    if (this.#lineage?.executes(described.pid) === false) return void call.fail(EACCES);
     this.counters.run++;
-    this.#lineage?.executes(described.pid);
     if (!strictExec) return void call.letThrough();
     const outcome = await runStrictly(call, request, described.pid);
     if (outcome === "killed") this.counters.mismatched++;
