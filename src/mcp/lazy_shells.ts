@@ -26,10 +26,15 @@ export class LazyShells implements WatchedShells {
   }
 
   async close(): Promise<void> {
-    await (await this.#loaded)?.close();
+    await (await this.#loaded?.catch(() => null))?.close();
   }
 
   #shells(): Promise<WatchedShells> {
-    return this.#loaded ??= this.#load();
+    const loaded = this.#loaded ??= this.#load();
+    // What failed for want of descriptors, or of memory, is tried again for the next call.
+    loaded.catch(() => {
+      if (this.#loaded === loaded) this.#loaded = null;
+    });
+    return loaded;
   }
 }

@@ -81,7 +81,7 @@ export interface WatchedShell {
 }
 
 export interface WatchedShells {
-  /** Why no shell can be watched here; null when one can. Asked once of the system, then remembered. */
+  /** Why no shell can be watched here; null when one can. Asked of the system until one can. */
   obstacle(): Promise<string | null>;
   /** Rejects, before anything runs, with a `DomainError`. */
   start(options: WatchedShellOptions): Promise<WatchedShell>;

@@ -7,6 +7,7 @@
  */
 
 import { internalError, invalidRequest, messageOf } from "../errors.ts";
+import { isExhaustion } from "../launch/backends/sandbox_probe.ts";
 import type { SandboxService } from "../launch/sandbox_service.ts";
 import type { Standby } from "../launch/standby.ts";
 import { CAN_TRACE } from "../os/children/tracing.ts";
@@ -43,6 +44,7 @@ export class KernelWatchedShells implements WatchedShells {
   readonly #shells = new Set<KernelWatchedShell>();
   readonly #writable = new WritablePlaces();
   readonly #standbys: StandbyPool | null;
+  /** Of a look that is under way, or that found nothing in the way. */
   #obstacle: Promise<string | null> | null = null;
   /** By what was asked for: a server asks for one. */
   readonly #patched = new Map<string, Promise<PatchedPrograms>>();
@@ -54,16 +56,18 @@ export class KernelWatchedShells implements WatchedShells {
   }
 
   obstacle(): Promise<string | null> {
-    return this.#obstacle ??= this.#look();
+    return this.#obstacle ??= this.#look().then((found) => {
+      // It may have passed when the next call asks: a machine that has run out of processes, for one.
+      if (found !== null) this.#obstacle = null;
+      return found;
+    });
   }
 
   async start(options: WatchedShellOptions): Promise<WatchedShell> {
     if (options.patchedBash !== undefined) return await this.#startPatched(options, options.patchedBash);
     const obstacle = await this.obstacle();
     if (obstacle !== null) {
-      // Where there are no sandboxes at all another Bash does not help.
-      const advice = this.#options.service.obstacle === null ? "; a patched Bash (--bash) needs no watching" : "";
-      throw invalidRequest(`Cannot watch the shell's programs: ${obstacle}${advice}`);
+      throw invalidRequest(`Cannot watch the shell's programs: ${obstacle}${this.#adviceOn(obstacle)}`);
     }
     return await this.#start(options);
   }
@@ -220,6 +224,12 @@ export class KernelWatchedShells implements WatchedShells {
     // Everything may have been closed while it was being started.
     if (this.#isClosed) await started.terminate();
     return started;
+  }
+
+  #adviceOn(obstacle: string): string {
+    if (isExhaustion(obstacle)) return "; try again when other programs have ended";
+    // Where there are no sandboxes at all another Bash does not help.
+    return this.#options.service.obstacle === null ? "; a patched Bash (--bash) needs no watching" : "";
   }
 
   /** Watches a real program and denies it: that takes all that watching takes. */
