@@ -33,3 +33,8 @@ export function isOwnCredential(name: string): boolean {
 export function withoutOwnCredentials(env: Environment): Record<string, string> {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !isOwnCredential(name)));
 }
+
+/** The same environment without what no child may see. */
+export function withoutNeverPassedOn(env: Environment): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !isNeverPassedOn(name)));
+}

@@ -1,22 +1,10 @@
 /** What the server knows for itself stays with it, seen from children, helpers and other machines. */
 
 import assert from "node:assert/strict";
-import { childrenOf, type ProcessEntry } from "../support/proc.ts";
+import { descendantsOf, ENV, environmentOf, SECRET } from "../support/own_credentials.ts";
 import { type Client, RpcError } from "../support/rpc_client.ts";
 import { NO_SANDBOX } from "../support/sandbox_host.ts";
 import { TestServer } from "../support/test_server.ts";
-
-const SECRET = "s3cret-8c1f";
-
-const ENV = {
-  EXEC_SERVER_TOKEN: SECRET,
-  EXEC_SERVER_URL_TOKENS: SECRET,
-  EXEC_SERVER_MY_SECRET_X: SECRET,
-  exec_server_token: SECRET,
-  CODEX_EXEC_SERVER_REMOTE_BEARER_TOKEN: SECRET,
-  CODEX_EXEC_SERVER_NOISE_AUTH_TOKEN: SECRET,
-  PLAIN_TOKEN: "the-operator's",
-};
 
 const EVERYTHING = { inherit: "all", ignoreDefaultExcludes: true, exclude: [], set: {}, includeOnly: [] };
 
@@ -26,18 +14,6 @@ async function outputOf(client: Client, processId: string, fields: Record<string
   await client.call("process/wait", { processId });
   const { chunks } = await client.call("process/read", { processId });
   return chunks.map(({ chunk }) => new TextDecoder().decode(Uint8Array.fromBase64(chunk))).join("");
-}
-
-function environmentOf(pid: number): string {
-  try {
-    return Deno.readTextFileSync(`/proc/${pid}/environ`);
-  } catch {
-    return ""; // It has ended since the list was made.
-  }
-}
-
-function descendantsOf(pid: number): ProcessEntry[] {
-  return childrenOf(pid).flatMap((child) => [child, ...descendantsOf(child.pid)]);
 }
 
 Deno.test("no child, helper or shell state has a credential of the server", async () => {

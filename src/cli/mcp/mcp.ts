@@ -4,7 +4,7 @@ import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { resolve } from "node:path/posix";
 import { systemClock } from "../../clock.ts";
 import { messageOf } from "../../errors.ts";
-import { withoutOwnCredentials } from "../../launch/own_credentials.ts";
+import { withoutNeverPassedOn } from "../../launch/own_credentials.ts";
 import { createLogger, type Logger } from "../../log.ts";
 import { auditLog, type AuditSink } from "../../mcp/audit.ts";
 import { startCommand, type StarterOptions } from "../../mcp/command_starter.ts";
@@ -47,7 +47,7 @@ async function run(options: McpOptions): Promise<number> {
   surviveStrayErrors(log);
   using auditFile = options.auditFile === null ? null : openAuditFile(options.auditFile);
   const audit = auditLog((line) => auditFile === null ? sink.write(line) : auditFile.write(line));
-  const env = withoutOwnCredentials(Deno.env.toObject());
+  const env = withoutNeverPassedOn(Deno.env.toObject());
   const shells = new LazyShells(async () => {
     const { openShells } = await import("../../mcp/open_shells.ts");
     return openShells({ serverEnv: env, log, clock: systemClock });
