@@ -127,10 +127,10 @@ export class ExecDecider {
  * The reference's question. What is not shown of the command is told after it, where nothing is the command's own: an
  * argument could hold a note that looks like ours.
  */
-function promptText({ file, argv, cwd }: Pick<ExecCall, "file" | "argv" | "cwd">): string {
-  const { text, hiddenChars } = commandText({ file, argv }, MAX_ASKED_COMMAND_CHARS);
+function promptText(call: Pick<ExecCall, "file" | "argv" | "cwd">): string {
+  const { text, hiddenChars } = commandText(call, MAX_ASKED_COMMAND_CHARS);
   const hidden = hiddenChars === 0 ? "" : ` ${hiddenChars} characters in the middle of this command are not shown.`;
-  return `Allow agent to run \`${text}\` in \`${printableLines(cwd)}\`?${hidden}`;
+  return `Allow agent to run \`${text}\` in \`${printableLines(call.cwd)}\`?${hidden}`;
 }
 
 function denialOf(answer: Exclude<PromptAnswer, { action: "accept" }>): string {

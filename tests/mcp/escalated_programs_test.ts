@@ -207,4 +207,50 @@ for (const patchedBash of [undefined, { bash: "/bin/bash" }]) {
     );
     assert.deepEqual(reasons.slice(1), [null, null, null]);
   });
+
+  const as = (name: string, program: string, args: string) => {
+    const word = `'${name}'`;
+    if (patchedBash !== undefined) return `"$BASH_EXEC_WRAPPER" ${program} ${word} ${args}`;
+    return `(exec -a ${word} ${program} ${args})`;
+  };
+  const way: SceneOptions = patchedBash === undefined ? {} : { patchedBash };
+
+  watchTest(
+    `${shells}a program that is called under another name does not leave, and that is known before`,
+    async (scene) => {
+      const names = ["git-init", "", "-", "/usr/bin/", "--touch", "sub/touch/", "/usr/bin/git-touch"];
+      const known: (string | null | undefined)[] = [];
+      const command = names.map((name, at) => `${as(name, "/usr/bin/touch", `../out/${at}`)}; echo $?`).join("; ");
+      const { stdout, stderr, escalations, counters } = await scene.run(command, {
+        ...way,
+        decide: async (call) => {
+          known.push(await call.whyItStays?.(false), await call.whyItStays?.(true));
+          return { kind: "escalate", pathIsNamed: true };
+        },
+      });
+      const reason = "it was called under another name than touch, and what it does may depend on that";
+      assert.deepEqual(known, names.flatMap(() => [reason, reason]));
+      assert.deepEqual(escalations, names.map(() => ({ type: "refused", reason })));
+      assert.deepEqual([stdout, counters.refused], ["1\n".repeat(names.length), names.length]);
+      assert.equal(stderr, `Execution denied: cannot leave the sandbox: ${reason}\n`.repeat(names.length));
+      assert.deepEqual(Array.from(Deno.readDirSync(scene.out), ({ name }) => name), ["o.txt"]);
+    },
+  );
+
+  watchTest(`${shells}a program leaves under its own name, of which its file has the directory`, async (scene) => {
+    const told = async (name: string, sandbox: string | null = "read /, write ws") => {
+      const command = as(name, "/bin/bash", "-c 'echo $0; : > ../out/left'");
+      const { stdout, stderr } = await scene.run(command, { ...way, sandbox, rules: { bash: ESCALATE } });
+      await Deno.remove(`${scene.out}/left`).catch(() => assert.fail(`${name}: ${stderr}`));
+      // What a login shell's start-up files print.
+      return stdout.trimEnd().split("\n").at(-1);
+    };
+    for (const name of ["bash", "-bash", "/bin/bash", "-/bin/bash"]) assert.equal(await told(name), name);
+    // Some programs look for their parts beside the file that they are told: a caller's would run outside.
+    for (const name of ["./bash", `${scene.ws}/sub/bash`, "/proc/self/cwd/bash", "sub/../bash"]) {
+      assert.equal(await told(name), "/bin/bash", name);
+    }
+    // There is nothing to leave.
+    assert.equal(await told("other", null), "other");
+  });
 }

@@ -59,3 +59,33 @@ Deno.test("nothing in a command can hide a part of it on the screen, or turn it 
   shell.exit(0);
   assert.equal(textOf(await answer).denied.at(-1).command, `/usr/bin/no ${shown}`);
 });
+
+Deno.test("a program that is called under another name is shown with that name, also a long one", async () => {
+  const scene = new Scene({ rules: RULES });
+  const { peer } = await scene.client();
+  const started = scene.shells.next();
+  const answer = peer.call("shell", ARGS);
+  const shell = await started;
+  const file = "/usr/bin/ask";
+  const own = ["ask", file, "../usr/bin/ask"];
+  const others = ["busy-box", "", "-ask", "/work/ask", "a b\u001b[2K", "x".repeat(100_000)];
+  for (const name of [...own, ...others]) await shell.exec([name, "x"], { file });
+  const shown = peer.prompts.map(({ message }) => /run `(.*)` in `\/work`\?(.*)$/.exec(message)!.slice(1));
+  assert.deepEqual(shown, [
+    ...own.map(() => ["/usr/bin/ask x", ""]),
+    ["exec -a busy-box /usr/bin/ask x", ""],
+    ["exec -a '' /usr/bin/ask x", ""],
+    ["exec -a -ask /usr/bin/ask x", ""],
+    ["exec -a /work/ask /usr/bin/ask x", ""],
+    ["exec -a 'a b\\u001b[2K' /usr/bin/ask x", ""],
+    [
+      `exec -a ${"x".repeat(128)}… 99744 characters not shown …${"x".repeat(128)} /usr/bin/ask x`,
+      " 99744 characters in the middle of this command are not shown.",
+    ],
+  ]);
+  await shell.exec(["maybe", "x"], { file: "/usr/bin/no" });
+  shell.exit(0);
+  assert.equal(textOf(await answer).denied.at(-1).command, "exec -a maybe /usr/bin/no x");
+  const { argv } = scene.audit.at(-1) as { argv: readonly string[] };
+  assert.deepEqual(argv, ["maybe", "x"]);
+});

@@ -100,7 +100,7 @@ export class WrapperServer {
       return conversation.answer({ action: { Deny: { reason: `the caller is not in ${request.workdir}` } } });
     }
     const file = resolve("/", cwd, request.file) as ByteString;
-    const whyItStays = (pathIsNamed: boolean) => this.#escalations.whyItStays({ file, cwd }, pathIsNamed);
+    const whyItStays = (pathIsNamed: boolean) => this.#escalations.whyItStays({ ...request, file, cwd }, pathIsNamed);
     const call: ExecCall = { ...describeExec({ ...request, file, cwd }), pid, isShell: true, whyItStays };
     const verdict = await this.#options.judge.decide(call, conversation.gone)
       .catch(() => ({ kind: "deny", reason: null }) as const);

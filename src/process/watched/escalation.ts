@@ -28,7 +28,9 @@ import type { SpawnedProcess } from "../backend.ts";
 import { type OutsideOutcome, startOutside } from "../posix/outside_start.ts";
 import type { PosixBackend } from "../posix/posix_backend.ts";
 import type { SupervisedCall } from "../posix/supervised_calls.ts";
+import { lastName } from "../../text_path.ts";
 import { exitCodeOf } from "../signals.ts";
+import { wordsOutside } from "./called_name.ts";
 import { whenCallerGone } from "./caller.ts";
 import { escalatedEnvironment } from "./escalated_env.ts";
 import type { ExecRequest } from "./exec_request.ts";
@@ -105,12 +107,15 @@ export class Escalations {
     if (!this.#options.leavesFilesToOthers) this.#options.writable.note(policy);
   }
 
-  /** Why a program would be refused, as far as its path and directory tell; null when it may leave. */
-  async whyItStays(request: Pick<ExecRequest, "file" | "cwd">, pathIsNamed: boolean): Promise<string | null> {
+  /** Why a program would be refused, as far as its path, name and directory tell; null when it may leave. */
+  async whyItStays(request: Pick<ExecRequest, "file" | "argv" | "cwd">, pathIsNamed: boolean): Promise<string | null> {
     const file = fromByteString(request.file);
     // The decision was about text, which could mean another file or directory too.
     if (typeof file !== "string") return "its path is not valid UTF-8 text";
     if (typeof fromByteString(request.cwd) !== "string") return "its working directory is not valid UTF-8 text";
+    if (this.#words(request) === null) {
+      return `it was called under another name than ${lastName(file)}, and what it does may depend on that`;
+    }
     return await whyNotTrusted({ file, ...this.#confinement, pathIsNamed });
   }
 
@@ -174,12 +179,13 @@ export class Escalations {
     const isMeant = (resource: number) => this.#policy === undefined || resource !== RLIMIT_NPROC;
     const limits = limitsOf(tid).filter(({ resource }) => isMeant(resource))
       .map(({ resource, limit }) => ({ resource, ...limit }));
+    const argv = this.#words(request)!;
     const env = escalatedEnvironment(request.env, await this.#serverEnvironment());
     order.onStarting?.(status.tgid);
     // Everything above was asked of a number; if the call still waits, it was the caller's.
     if (!call.isWaiting) return { type: "abandoned" };
     const { backend, reactor } = this.#options;
-    const program = { path: file, argv: request.argv, env, descriptors, directory, umask: status.umask, limits };
+    const program = { path: file, argv, env, descriptors, directory, umask: status.umask, limits };
     let outcome = await startOutside(backend, reactor, program);
     if (outcome.type === "failed" && outcome.errno === ENOEXEC) {
       // A script without a first line that says so: shells run it themselves.
@@ -191,6 +197,11 @@ export class Escalations {
     taken.splice(0).forEach(closeDescriptor);
     order.onStarted(outcome.process);
     return await this.#accompany(call, { order, callerPid: status.tgid, outcome });
+  }
+
+  /** Null: not under this name. Where nothing confines files, it could be called under any name inside as well. */
+  #words(request: Pick<ExecRequest, "file" | "argv">): ExecRequest["argv"] | null {
+    return this.#confinement.policy === undefined ? request.argv : wordsOutside(request);
   }
 
   get #confinement(): Pick<TrustQuestion, "policy" | "writable"> {
