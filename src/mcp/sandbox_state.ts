@@ -5,7 +5,7 @@
  * nobody here knows are ignored, as the reference ignores them, and are told to the operator.
  */
 
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync, lstatSync, realpathSync } from "node:fs";
 import { DomainError, invalidParams } from "../errors.ts";
 import { isObject } from "../json_object.ts";
 import { DenoHostTree } from "../launch/policy/deno_host_tree.ts";
@@ -15,7 +15,7 @@ import { parsePath } from "../path_uri.ts";
 import { decodeParams } from "../protocol/decode_params.ts";
 import { unknownMembers } from "../protocol/profile_members.ts";
 import { type Permissions, type Sandbox, type SandboxEntry, SandboxParam } from "../protocol/sandbox.ts";
-import { isWithin, parentPath } from "../text_path.ts";
+import { isWithin, lastName, parentPath } from "../text_path.ts";
 import { decodePolicy } from "./sandbox_policy.ts";
 
 export interface SandboxState {
@@ -67,16 +67,34 @@ const GUARDED_NAMES = [".git", ".codex", ".agents", ".claude", ".vscode"];
  */
 const GUARDED_FILES = [".mcp.json"];
 
+/** Below every writable directory the policy itself keeps these, besides some of the others. */
+const PROTECTED_ANYWAY = [".aws"];
+
 /** What applies when no client says: the named policy, with `cwd` as the workspace. */
 export function flagState(policy: "read-only" | "workspace-write", cwd: string): SandboxState {
   const sandbox = decodeParams(SandboxParam, { sandboxPolicy: { type: policy }, cwd, workspaceRoots: [cwd] });
   if (policy === "read-only") return stateOf(sandbox, "flag");
   const inWorkspace = (name: string) => `${cwd.replace(/\/$/, "")}/${name}`;
+  for (const name of [...GUARDED_NAMES, ...PROTECTED_ANYWAY, ...GUARDED_FILES]) refuseLink(inWorkspace(name));
   const guarded = [
     ...GUARDED_NAMES.map(inWorkspace),
     ...GUARDED_FILES.map(inWorkspace).filter(mayBeThere),
   ];
   return stateOf(withReadOnlyPaths(sandbox, guarded), "flag");
+}
+
+/**
+ * A link cannot be guarded: nothing can be mounted on it, and a command that may write the workspace could put a file of
+ * its own in its place. Throws then, with what to do.
+ */
+function refuseLink(path: string): void {
+  if (!isLink(path)) return;
+  const isFile = GUARDED_FILES.includes(lastName(path));
+  const remedy = isFile ? "Put the file itself there" : "Make it a directory (links out of the workspace may be in it)";
+  throw invalidParams(
+    `Cannot keep commands from writing ${path}: it is a symbolic link, which a command could replace. ${remedy}, or ` +
+      "start the server with --sandbox read-only",
+  );
 }
 
 /**
@@ -210,6 +228,14 @@ function mayBeThere(path: string): boolean {
     return existsSync(path);
   } catch {
     return true; // Not permitted to look.
+  }
+}
+
+function isLink(path: string): boolean {
+  try {
+    return lstatSync(path).isSymbolicLink();
+  } catch {
+    return false; // Nothing is there, or it is not permitted to look.
   }
 }
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { DomainError } from "../../src/errors.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import {
   callState,
@@ -133,6 +134,27 @@ Deno.test("a workspace keeps its clients' configuration: directories always, .mc
     assert.deepEqual(names(), [".git", ".codex", ".agents", ".claude", ".vscode"]);
     await Deno.writeTextFile(`${directory}/.mcp.json`, "{}");
     assert.ok(names().includes(".mcp.json"));
+  }));
+
+Deno.test("a workspace whose clients' configuration is a link is refused with what to do, wherever it leads", () =>
+  inScratchDirectory(async (directory) => {
+    await Deno.mkdir(`${directory}/ws`);
+    await Deno.mkdir(`${directory}/real`);
+    const names = [".git", ".codex", ".agents", ".aws", ".claude", ".vscode", ".mcp.json"];
+    for (const name of names) {
+      const path = `${directory}/ws/${name}`;
+      for (const target of [`${directory}/real`, "../real", "nowhere"]) {
+        await Deno.symlink(target, path);
+        assert.throws(() => flagState("workspace-write", `${directory}/ws`), (error) => {
+          assert.ok(error instanceof DomainError && error.kind === "invalidParams");
+          const remedy = name === ".mcp.json" ? "Put the file itself there" : "Make it a directory";
+          const start = `Cannot keep commands from writing ${path}: it is a symbolic link`;
+          return error.message.startsWith(start) && error.message.includes(remedy);
+        });
+        assert.equal(flagState("read-only", `${directory}/ws`).isNetworkDisabled, true, "nothing can be written");
+        await Deno.remove(path);
+      }
+    }
   }));
 
 Deno.test("a special place at or below a guarded path is taken back too", () => {

@@ -101,7 +101,7 @@ export const MCP_FLAGS = {
     help:
       "What commands may do unless the client says otherwise: read all files, or also write below the directory in " +
       "which the server was started, and in temporary directories, except in .git, .codex, .agents, .aws, .claude, .vscode and " +
-      ".mcp.json. Neither has network.",
+      ".mcp.json, of which none may be a link. Neither has network.",
   },
   tools: {
     section: "Tools",
