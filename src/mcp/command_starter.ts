@@ -97,11 +97,12 @@ export function startCommand(args: ShellArguments, call: ToolCall, options: Star
 
 function sandboxState({ meta, connection }: ToolCall, options: StarterOptions): SandboxState {
   const { sandbox, isAnnotated, cwd, guardedPaths, env } = options;
-  const state = callState(meta) ?? connection.state ?? flagState(sandbox, cwd);
+  const tmpdir = env["TMPDIR"];
+  const state = callState(meta, tmpdir) ?? connection.state ?? flagState(sandbox, cwd);
   options.tellIgnored(state.ignored);
   if (isAnnotated) refuseBeyond(sandbox, state);
   if (leavesFilesOpen(state)) options.keepRules();
-  return guardedState(state, { paths: guardedPaths, tmpdir: env["TMPDIR"] });
+  return guardedState(state, { paths: guardedPaths, tmpdir });
 }
 
 function environment(env: Readonly<Record<string, string>>, isNetworkDisabled: boolean): Record<string, string> {

@@ -38,9 +38,9 @@ export class McpConnection {
     return this.#state;
   }
 
-  /** Throws when the state does not decode; then the old one stays. */
-  update(params: unknown): void {
-    this.#state = updatedState(params);
+  /** Throws when the state does not decode; then the old one stays. `tmpdir` as commands have it. */
+  update(params: unknown, tmpdir: string | undefined): void {
+    this.#state = updatedState(params, tmpdir);
   }
 
   /** The command ends with the connection. */

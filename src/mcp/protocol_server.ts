@@ -38,6 +38,8 @@ export interface ProtocolServerOptions {
   readonly tools: readonly ToolDescription[];
   readonly calls: ToolCalls;
   readonly log: Logger;
+  /** As commands have it. */
+  readonly tmpdir: string | undefined;
 }
 
 /** The reference's. */
@@ -112,7 +114,7 @@ export class ProtocolServers {
       // Not in the 2026 era: later requests may be from another client.
       if (request.method === SANDBOX_UPDATE_METHOD && era === "legacy") {
         try {
-          connection.update(request.params);
+          connection.update(request.params, this.#options.tmpdir);
           return Promise.resolve({});
         } catch (error) {
           return Promise.reject(this.#protocolError(error));

@@ -6,9 +6,11 @@
  * The websocket server has such policies as a form of its own, and refuses unknown members.
  */
 
+import { realpathSync } from "node:fs";
 import * as z from "zod/mini";
 import { invalidParams } from "../errors.ts";
 import { isObject } from "../json_object.ts";
+import { expandEntry } from "../launch/policy/policy_entries.ts";
 import { decodeParams } from "../protocol/decode_params.ts";
 import { oneOf } from "../protocol/primitives.ts";
 import {
@@ -50,8 +52,8 @@ const READ_ACCESS = Object.keys(ReadAccess.shape);
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Throws a domain error when it does not decode. */
-export function decodePolicy(policy: unknown, place: PolicyPlace): DecodedPolicy {
+/** `tmpdir` as commands have it. Throws a domain error when it does not decode. */
+export function decodePolicy(policy: unknown, place: PolicyPlace, tmpdir: string | undefined): DecodedPolicy {
   if (!isObject(policy)) {
     return { sandbox: decodeParams(SandboxParam, { sandboxPolicy: policy, ...place }), ignored: [] };
   }
@@ -77,10 +79,32 @@ export function decodePolicy(policy: unknown, place: PolicyPlace): DecodedPolicy
     ...place,
   });
   const ignored = names.filter((name) => name !== access && !meant.includes(name));
-  return access === undefined ? { sandbox, ignored } : withReadAccess({ sandbox, ignored }, access, members[access]);
+  if (access === undefined) return { sandbox, ignored };
+  return withReadAccess({ sandbox, ignored }, { member: access, raw: members[access], tmpdir });
 }
 
-function withReadAccess({ sandbox, ignored }: DecodedPolicy, member: string, raw: unknown): DecodedPolicy {
+/** The places that an entry is about: as it is written, and without links. */
+export function placesOf(entry: SandboxEntry, sandbox: Sandbox, tmpdir: string | undefined): string[] {
+  return expandEntry(entry, sandbox, { tmpdir: tmpdir ?? null }).flatMap(({ path }) => [path, realPath(path)]);
+}
+
+/** The path without links. If nothing is there: the path as it is. */
+export function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
+interface ReadAccessMember {
+  /** Its name, and what the client has sent under it. */
+  readonly member: string;
+  readonly raw: unknown;
+  readonly tmpdir: string | undefined;
+}
+
+function withReadAccess({ sandbox, ignored }: DecodedPolicy, { member, raw, tmpdir }: ReadAccessMember): DecodedPolicy {
   const written = isObject(raw) ? Object.entries(raw) : null;
   const access = decodeParams(
     ReadAccess,
@@ -101,17 +125,16 @@ function withReadAccess({ sandbox, ignored }: DecodedPolicy, member: string, raw
   ].map((path) => decodeParams(SandboxEntryField, { path, access: "read" }));
   const others = permissions.fileSystem.entries.filter((entry) => !isWholeDisk(entry));
   // What can be written can be read already, and an entry below it would make it read-only.
-  const entries = [...readable.filter((entry) => !others.some((other) => isInside(entry, other))), ...others];
+  const covered = others.flatMap((entry) => placesOf(entry, sandbox, tmpdir));
+  const isCovered = ({ path }: SandboxEntry): boolean =>
+    path.type === "path" && [path.path, realPath(path.path)].some((at) => covered.some((place) => isWithin(at, place)));
+  const entries = [...readable.filter((entry) => !isCovered(entry)), ...others];
   const fileSystem = { ...permissions.fileSystem, entries };
   return { sandbox: { ...sandbox, permissions: { ...permissions, fileSystem } }, ignored: told };
 }
 
 function isWholeDisk({ path }: SandboxEntry): boolean {
   return path.type === "special" && path.value.kind === "root";
-}
-
-function isInside({ path: inner }: SandboxEntry, { path: outer }: SandboxEntry): boolean {
-  return inner.type === "path" && outer.type === "path" && isWithin(inner.path, outer.path);
 }
 
 function inSnakeCase(name: string): string {

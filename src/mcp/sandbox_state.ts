@@ -5,18 +5,17 @@
  * nobody here knows are ignored, as the reference ignores them, and are told to the operator.
  */
 
-import { existsSync, lstatSync, realpathSync } from "node:fs";
+import { existsSync, lstatSync } from "node:fs";
 import { DomainError, invalidParams } from "../errors.ts";
 import { isObject } from "../json_object.ts";
 import { DenoHostTree } from "../launch/policy/deno_host_tree.ts";
 import { followPath } from "../launch/policy/host_tree.ts";
-import { expandEntry } from "../launch/policy/policy_entries.ts";
 import { parsePath } from "../path_uri.ts";
 import { decodeParams } from "../protocol/decode_params.ts";
 import { unknownMembers } from "../protocol/profile_members.ts";
 import { type Permissions, type Sandbox, type SandboxEntry, SandboxParam } from "../protocol/sandbox.ts";
 import { isWithin, lastName, parentPath } from "../text_path.ts";
-import { decodePolicy } from "./sandbox_policy.ts";
+import { decodePolicy, placesOf, realPath } from "./sandbox_policy.ts";
 
 export interface SandboxState {
   /** Null: nothing is confined. */
@@ -44,18 +43,21 @@ export class SandboxStateError extends Error {
   }
 }
 
-/** The state in the `_meta` of a call; null when there is none. */
-export function callState(meta: Readonly<Record<string, unknown>> | undefined): SandboxState | null {
+/** The state in the `_meta` of a call; null when there is none. `tmpdir` as commands have it. */
+export function callState(
+  meta: Readonly<Record<string, unknown>> | undefined,
+  tmpdir?: string,
+): SandboxState | null {
   const raw = META_KEYS.map((key) => meta?.[key]).find((value) => value !== undefined && value !== null);
-  return raw === undefined ? null : decodedState(raw, "call");
+  return raw === undefined ? null : decodedState(raw, { source: "call", tmpdir });
 }
 
-/** The state that an update sets. */
-export function updatedState(params: unknown): SandboxState {
+/** The state that an update sets. `tmpdir` as commands have it. */
+export function updatedState(params: unknown, tmpdir?: string): SandboxState {
   if (params === undefined || params === null) {
     throw new SandboxStateError("missing params for sandbox state request", undefined);
   }
-  return decodedState(params, "update");
+  return decodedState(params, { source: "update", tmpdir });
 }
 
 /** Below a writable workspace these stay as they are: they decide what later commands, or their client, may do. */
@@ -163,7 +165,7 @@ function grantsOf(sandbox: Sandbox, tmpdir: string | undefined): Grant[] {
   if (!confinesFiles(permissions)) return [];
   return permissions.fileSystem.entries.map((entry) => ({
     entry,
-    places: expandEntry(entry, sandbox, { tmpdir: tmpdir ?? null }).flatMap(({ path }) => [path, realPath(path)]),
+    places: placesOf(entry, sandbox, tmpdir),
   }));
 }
 
@@ -239,20 +241,14 @@ function isLink(path: string): boolean {
   }
 }
 
-/** The path without links. If nothing is there: the path as it is. */
-function realPath(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
-}
-
 function isSamePath({ path, access }: SandboxEntry, other: SandboxEntry["path"]): boolean {
   return access !== "write" && path.type === "path" && other.type === "path" && path.path === other.path;
 }
 
-function decodedState(raw: unknown, source: SandboxState["source"]): SandboxState {
+function decodedState(
+  raw: unknown,
+  { source, tmpdir }: Pick<SandboxState, "source"> & { readonly tmpdir: string | undefined },
+): SandboxState {
   const refuse = (cause?: unknown) => new SandboxStateError("failed to deserialize sandbox state", raw, cause);
   if (!isObject(raw)) throw refuse();
   const { permissionProfile, sandboxPolicy, sandboxCwd } = raw;
@@ -264,7 +260,7 @@ function decodedState(raw: unknown, source: SandboxState["source"]): SandboxStat
     const place = { cwd: native, workspaceRoots: [native] };
     // Null is absent, as in the reference: clients of its time write what they do not set.
     if (permissionProfile === undefined || permissionProfile === null) {
-      const { sandbox, ignored } = decodePolicy(sandboxPolicy, place);
+      const { sandbox, ignored } = decodePolicy(sandboxPolicy, place, tmpdir);
       return stateOf(sandbox, source, ignored.map((member) => `sandboxPolicy.${member}`));
     }
     const object = { permissions: permissionProfile, windowsSandboxLevel: "disabled", ...place };

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { McpHttpClient } from "../support/mcp_http_client.ts";
-import { McpError, McpPeer } from "../support/mcp_peer.ts";
+import { McpPeer } from "../support/mcp_peer.ts";
 import { mcpTest, RULES, shell, textOf } from "../support/mcp_scene.ts";
 import { McpServer } from "../support/mcp_server.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
@@ -146,35 +146,6 @@ mcpTest(
     await peer.call("shell", shell(command, work));
     assert.deepEqual([...Deno.readDirSync(work)].map(({ name }) => name).sort(), [".mcp.json", "file"]);
     assert.equal(await Deno.readTextFile(`${work}/.mcp.json`), "{}");
-  },
-);
-
-mcpTest(
-  "where a client's configuration is a link a call says what to do, and a directory of links is guarded",
-  async (scene) => {
-    const { work, env } = scene;
-    const dotfiles = `${work}/../dotfiles`;
-    await Deno.mkdir(dotfiles);
-    await Deno.writeTextFile(`${dotfiles}/settings.json`, "{}");
-    await Deno.symlink("../dotfiles", `${work}/.claude`);
-    await using server = new McpServer({ args: ["--sandbox", "workspace-write"], env, cwd: work });
-    const { peer } = server;
-    await peer.initialize();
-    const run = (command: string) => peer.call("shell", shell(command, work));
-    await assert.rejects(run("true"), (error) => {
-      assert.ok(error instanceof McpError && error.code === -32602);
-      return /\/work\/\.claude: it is a symbolic link, .*\. Make it a directory/.test(error.message);
-    });
-    await Deno.remove(`${work}/.claude`);
-    await Deno.mkdir(`${work}/.claude`);
-    await Deno.symlink("../../dotfiles/settings.json", `${work}/.claude/settings.json`);
-    const attempts = "cd .claude && cat settings.json && ! rm settings.json && ! ln -sf x settings.json";
-    const result = textOf(
-      await run(`(${attempts}); echo $?; mv .claude x; echo ok > file`),
-    );
-    assert.match(result.output, /^\{\}0\n/);
-    assert.deepEqual([...Deno.readDirSync(work)].map(({ name }) => name).sort(), [".claude", "file"]);
-    assert.equal(await Deno.readLink(`${work}/.claude/settings.json`), "../../dotfiles/settings.json");
   },
 );
 

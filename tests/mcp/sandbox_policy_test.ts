@@ -2,12 +2,13 @@
 
 import assert from "node:assert/strict";
 import { callState, SandboxStateError, updatedState } from "../../src/mcp/sandbox_state.ts";
+import { inScratchDirectory } from "../support/scratch_directory.ts";
 
-const state = (sandboxPolicy: object) => updatedState({ sandboxPolicy, sandboxCwd: "/ws" });
+const state = (sandboxPolicy: object, tmpdir?: string) => updatedState({ sandboxPolicy, sandboxCwd: "/ws" }, tmpdir);
 
 /** What is readable and writable, as short words. */
-function grants(policy: object): string[] {
-  const permissions = state(policy).sandbox?.permissions;
+function grants(policy: object, tmpdir?: string): string[] {
+  const permissions = state(policy, tmpdir).sandbox?.permissions;
   assert.ok(permissions?.type === "managed" && permissions.fileSystem.type === "restricted");
   return permissions.fileSystem.entries.map(({ path, access }) => {
     const place = path.type === "path" ? path.path : path.type === "special" ? path.value.kind : path.pattern;
@@ -55,3 +56,38 @@ Deno.test("a policy that restricts what is read is honoured", () => {
   assert.deepEqual(state(newer).ignored, ["sandboxPolicy.access.newer"]);
   assert.deepEqual(state({ type: "read-only", read_only_access: 1 }).ignored, ["sandboxPolicy.read_only_access"]);
 });
+
+Deno.test("what may be read does not become read-only where it may be written, by whatever name that place is granted", () =>
+  inScratchDirectory(async (directory) => {
+    await Deno.mkdir(`${directory}/own/below`, { recursive: true });
+    await Deno.symlink(`${directory}/own`, `${directory}/link`);
+    const readable = ["/tmp/x", "/tmp", "/tmpfile", "/var/own/below", "/var/owner", `${directory}/own/below`];
+    const policy = (more: object) => ({
+      type: "workspace-write",
+      read_only_access: { type: "restricted", include_platform_defaults: false, readable_roots: readable },
+      ...more,
+    });
+    const inScratch = directory.startsWith("/tmp/") ? [] : [`read ${directory}/own/below`];
+    const all = ["write /ws", "write tmpdir", "write slash_tmp"];
+    assert.deepEqual(grants(policy({}), "/var/own"), ["read /tmpfile", "read /var/owner", ...inScratch, ...all]);
+    assert.deepEqual(grants(policy({})), [
+      "read /tmpfile",
+      "read /var/own/below",
+      "read /var/owner",
+      ...inScratch,
+      ...all,
+    ]);
+    // A temporary directory behind a link.
+    assert.deepEqual(grants(policy({ exclude_slash_tmp: true }), `${directory}/link`), [
+      ...readable.slice(0, -1).map((path) => `read ${path}`),
+      "write /ws",
+      "write tmpdir",
+    ]);
+    const excluded = { exclude_slash_tmp: true, exclude_tmpdir_env_var: true };
+    assert.deepEqual(grants(policy(excluded), "/var/own"), [...readable.map((path) => `read ${path}`), "write /ws"]);
+    const sent = { sandboxPolicy: policy({}), sandboxCwd: "/ws" };
+    assert.deepEqual(
+      callState({ "codex/sandbox-state": sent }, "/var/own")?.sandbox,
+      updatedState(sent, "/var/own").sandbox,
+    );
+  }));

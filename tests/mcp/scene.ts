@@ -56,7 +56,7 @@ export class Scene {
     };
     const calls = new ToolCalls({ hasHandles, clock, start: (args, call) => startCommand(args, call, starter) });
     const tools = toolList({ hasHandles, annotatedSandbox: isAnnotated ? sandbox : null });
-    this.servers = new ProtocolServers({ tools, calls, log: silentLogger() });
+    this.servers = new ProtocolServers({ tools, calls, log: silentLogger(), tmpdir: options.env?.["TMPDIR"] });
   }
 
   /** Lets time pass, a second at a time, until that has settled. */

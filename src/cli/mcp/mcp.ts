@@ -103,7 +103,7 @@ function protocolServers(
   };
   const calls = new ToolCalls({ hasHandles, clock, start: (args, call) => startCommand(args, call, starter) });
   const tools = toolList({ hasHandles, annotatedSandbox: isAnnotated ? sandbox : null });
-  return new ProtocolServers({ tools, calls, log });
+  return new ProtocolServers({ tools, calls, log, tmpdir: env["TMPDIR"] });
 }
 
 function bashPath(hasPatched: boolean): string {
