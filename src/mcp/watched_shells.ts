@@ -142,10 +142,13 @@ export class KernelWatchedShells implements WatchedShells {
     const { command, login, cwd } = options;
     const { openDatagramPair, SOCKET_VARIABLES, WrapperServer } = await import("./patched/patched.ts");
     const programs = await this.#patchedPrograms(patchedBash);
-    const wrapper = await programs.forShell();
     const tmpdir = options.env["TMPDIR"];
     const sandbox = options.sandbox && withReadOnlyPaths(options.sandbox, programs.guardedPaths, tmpdir);
+    // What the shell inherits is ours to close, whatever fails from here on.
+    using inheritable = new DisposableStack();
+    const wrapper = inheritable.adopt(await programs.forShell(), (opened) => opened.close());
     const { ours, theirs } = openDatagramPair();
+    inheritable.adopt(theirs, closeDescriptor);
     const guard = new WrapperServer(ours, {
       backend,
       reactor: sharedReactor(),
@@ -171,9 +174,6 @@ export class KernelWatchedShells implements WatchedShells {
     } catch (error) {
       await guard.close();
       throw error;
-    } finally {
-      wrapper.close();
-      closeDescriptor(theirs);
     }
   }
 

@@ -1,6 +1,12 @@
 /** That a patched Bash and its wrapper are the same for all commands, whatever a command does to them. */
 
 import assert from "node:assert/strict";
+import { WrapperServer } from "../../src/mcp/patched/wrapper_server.ts";
+import { openDatagramPair } from "../../src/os/loop/socket_message.ts";
+import { closeDescriptor } from "../../src/os/descriptor.ts";
+import type { Reactor } from "../../src/os/loop/reactor.ts";
+import { WritablePlaces } from "../../src/process/watched/writable_places.ts";
+import { SandboxParam } from "../../src/protocol/sandbox.ts";
 import { type SceneOptions, type WatchedScene, watchTest } from "../support/watched_scene.ts";
 
 const STOCK: SceneOptions = { patchedBash: { bash: "/bin/bash" } };
@@ -73,3 +79,60 @@ for (const name of ["bash", "wrapper"]) {
     assert.equal((await scene.run("echo again", options)).stdout, "again\n");
   });
 }
+
+/** What the descriptors of this process are. */
+function openDescriptors(): string[] {
+  return Array.from(Deno.readDirSync("/proc/self/fd"), ({ name }) => name).flatMap((fd) => {
+    try {
+      return [Deno.readLinkSync(`/proc/self/fd/${fd}`)];
+    } catch {
+      return []; // The one for this very directory.
+    }
+  });
+}
+
+watchTest("wrapper: a shell whose sandbox is refused leaves no descriptor open", async (scene) => {
+  const memory = () => openDescriptors().filter((target) => target.startsWith("/memfd:")).length;
+  const sockets = () => openDescriptors().filter((target) => target.startsWith("socket:")).length;
+  // The first shell loads what all share.
+  await scene.run("true", STOCK);
+  const before = [memory(), sockets()];
+  // Without a directory nobody knows where the roots of the project are; a command could replace the link.
+  const entries = [{ path: { type: "special", value: { kind: "project_roots" } }, access: "write" }];
+  const file_system = { type: "restricted", entries };
+  const permissions = { type: "managed", file_system, network: "restricted" };
+  const rootless = SandboxParam.parse({ permissions, windowsSandboxLevel: "disabled" });
+  const options = { shell: "/bin/bash", command: "true", login: false, cwd: scene.ws, env: {}, ...STOCK };
+  const judge = { intercept: "all", escalate: "shell", strictExec: false } as const;
+  for (const sandbox of [rootless, scene.host.sandbox("read /, write ws, read ws/esc")]) {
+    await assert.rejects(
+      scene.shells.start({
+        ...options,
+        ...judge,
+        sandbox,
+        onOutput: () => {},
+        decide: () => Promise.resolve({ kind: "run" }),
+      }),
+      /cwd|symbolic link/,
+    );
+    assert.deepEqual([memory(), sockets()], before);
+  }
+});
+
+watchTest("wrapper: where a socket cannot be waited for it is closed", (scene) => {
+  const { ours, theirs } = openDatagramPair();
+  const arm = () => assert.fail("no space left on device");
+  const full = { register: () => ({ arm }) } as unknown as Reactor;
+  assert.throws(() =>
+    new WrapperServer(ours, {
+      backend: scene.host.backend,
+      reactor: full,
+      serverEnv: {},
+      writable: new WritablePlaces(),
+      leavesFilesToOthers: false,
+      judge: { decide: () => Promise.resolve({ kind: "run" }) },
+    }), /no space left/);
+  assert.throws(() => Deno.readLinkSync(`/proc/self/fd/${ours}`), Deno.errors.NotFound);
+  closeDescriptor(theirs);
+  return Promise.resolve();
+});

@@ -43,13 +43,18 @@ export class WrapperServer {
   readonly #escalations: Escalations;
   readonly #conversations = new Set<WrapperConversation>();
 
-  /** Takes over the socket. */
+  /** Takes over the socket, also where it throws. */
   constructor(socket: number, options: WrapperServerOptions) {
     this.#socket = socket;
     this.#options = options;
     this.#escalations = new Escalations(options);
     this.#registration = options.reactor.register(socket, (events) => this.#ready(events));
-    this.#registration.arm(EPOLLIN);
+    try {
+      this.#registration.arm(EPOLLIN);
+    } catch (error) {
+      closeDescriptor(socket);
+      throw error;
+    }
   }
 
   /** How the shell is confined. */
