@@ -55,3 +55,32 @@ mcpTest("what a client lets be read can be written where temporary directories c
   const later = textOf(await peer.call("shell", shell(`rm "$TMPDIR/below/file"; echo $?`, work)));
   assert.equal(later.output, "0\n");
 });
+
+mcpTest("a program that is called under another name does not leave, and nobody is asked about it", async (scene) => {
+  const { work, rules, env } = scene;
+  const audit = `${work}/../audit.jsonl`;
+  await using server = new McpServer({ args: [...rules, "--audit", audit], env, cwd: work });
+  const { peer } = server;
+  await peer.initialize();
+  peer.onElicit = () => ({ action: "accept", content: {} });
+  const command =
+    "(exec -a other /usr/bin/touch made); (exec -a other /usr/bin/uname); (exec -a other /bin/echo inside)";
+  const { output, denied } = textOf(await peer.call("shell", shell(command, work)));
+  assert.match(output, /^inside\n/);
+  const reason = (name: string) =>
+    `cannot leave the sandbox: it was called under another name than ${name}, and what it does may depend on that`;
+  assert.deepEqual(denied, [
+    { command: "exec -a other /usr/bin/touch made", reason: reason("touch") },
+    { command: "exec -a other /usr/bin/uname", reason: reason("uname") },
+  ]);
+  assert.deepEqual(peer.prompts, []);
+  assert.deepEqual([...Deno.readDirSync(work)], []);
+  const lines = (await Deno.readTextFile(audit)).trimEnd().split("\n").map((line) => JSON.parse(line));
+  const seen = lines.map(({ event, argv, outcome }) => [event, argv?.[0], outcome]);
+  assert.deepEqual(seen, [
+    ["decision", "other", "escalate"],
+    ["escalation", undefined, "refused"],
+    ["decision", "other", "deny"],
+    ["decision", "other", "run"],
+  ]);
+});
