@@ -5,14 +5,10 @@ import {
   AbortedError,
   connect,
   ConnectionLostError,
-  ProtocolError,
   ServerError,
   SessionExpiredError,
   TimedOutError,
-  type TransportEnd,
-  type TransportLink,
 } from "../../src/client/mod.ts";
-import { NodeSocketTransport } from "../../src/client/link/node_socket_transport.ts";
 import { FAULTS, FaultyProxy } from "../support/faulty_proxy.ts";
 import { Random } from "../support/random.ts";
 import { Relay } from "../support/relay.ts";
@@ -297,34 +293,3 @@ Deno.test("a file that has changed while the connection was lost is not read on 
       while (!(await reader.read()).done);
     }, /cannot go on reading: the file has changed/);
   }));
-
-Deno.test("what asked for an answer that cannot be read fails and is not asked again, and the session goes on", async () => {
-  await using server = await TestServer.start();
-  const sound = new NodeSocketTransport(new URL(server.url));
-  let asked = 0;
-  await using box = await connect({
-    name: sound.name,
-    canReconnect: true,
-    async open(options): Promise<TransportLink> {
-      const link = await sound.open(options);
-      const violated = Promise.withResolvers<TransportEnd>();
-      return {
-        receive: (receiver) => Promise.race([violated.promise, link.receive(receiver)]),
-        close: (farewell) => link.close(farewell),
-        send(messages) {
-          if (!messages.some((message) => message.includes("fs/list"))) return link.send(messages);
-          asked++;
-          violated.resolve({ type: "violation", reason: "frame of 1 bytes exceeds the limit of 0" });
-          return Promise.resolve();
-        },
-      };
-    },
-  }, PATIENT);
-  await assert.rejects(box.call("fs/list", { path: "/" }), (error: Error) => {
-    assert.ok(error instanceof ProtocolError);
-    assert.match(error.message, /^fs\/list: .*cannot be read: frame of 1 bytes exceeds the limit of 0$/);
-    return true;
-  });
-  assert.equal((await box.run(["echo", "still here"])).stdoutText, "still here\n");
-  assert.equal(asked, 1);
-});
