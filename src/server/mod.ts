@@ -36,4 +36,8 @@ export {
   TokenDigest,
   UrlToken,
 } from "../transport/door/auth.ts";
+export { loadTls } from "../transport/tls/load_tls.ts";
+export type { SecureLayer } from "../transport/tls/secure_layer.ts";
+export type { TlsFiles } from "../transport/tls/tls_files.ts";
+export type { TlsLayer } from "../transport/tls/tls_layer.ts";
 export { createLogger, type Logger, type LoggerOptions, type LogLevel } from "../log.ts";

@@ -30,6 +30,7 @@ import {
 } from "../process/limits.ts";
 import type { Authenticator } from "../transport/door/auth.ts";
 import type { LinkSource, Peer } from "../transport/link_source.ts";
+import { ListenError } from "../transport/listen/listen_error.ts";
 import { Listener, type ListenerAddress } from "../transport/listener.ts";
 import type { SecureLayer } from "../transport/tls/secure_layer.ts";
 import { StdioSource } from "../transport/stdio_source.ts";
@@ -81,7 +82,7 @@ export interface ServerOptions extends ServingOptions {
   allowOtherUsers?: boolean;
   /** Web pages of these origins may connect, if there is an authenticator. Default: none. */
   allowedOrigins?: readonly string[];
-  /** What encrypts connections. Null: nothing does. */
+  /** What encrypts connections, made by `loadTls`: needed for `wss:`, and for nothing else. Null: nothing does. */
   tls?: SecureLayer | null;
   pingIntervalMs?: number;
 }
@@ -117,7 +118,10 @@ export function serveLinks(source: LinkSource, options: ServingOptions): Running
 }
 
 async function openSource(options: ServerOptions): Promise<LinkSource> {
-  if (options.listen.type === "stdio") return new StdioSource();
+  if (options.listen.type === "stdio") {
+    if ((options.tls ?? null) !== null) throw new ListenError("stdio", "it has no TLS: leave out `tls`");
+    return new StdioSource();
+  }
   return await Listener.open({
     address: options.listen,
     clock: options.clock ?? systemClock,

@@ -1,5 +1,6 @@
 /** TLS for tests: the certificate of `tests/fixtures/tls`, its key where only we can read it, and clients that trust it. */
 
+import type { TlsFiles } from "../../src/transport/tls/tls_files.ts";
 import type { TlsLayer } from "../../src/transport/tls/tls_layer.ts";
 import { runCli } from "./test_server.ts";
 
@@ -23,6 +24,13 @@ export function tlsFlags(directory: string): string[] {
   return ["--tls-cert", TEST_CERT_FILE, "--tls-key", privateKeyIn(directory)];
 }
 
+/** Copies of certificate and key in a directory, to be named to a server and changed. */
+export function layTestTls(directory: string): TlsFiles {
+  const certFile = `${directory}/server.pem`;
+  Deno.writeTextFileSync(certFile, Deno.readTextFileSync(TEST_CERT_FILE));
+  return { certFile, keyFile: privateKeyIn(directory) };
+}
+
 let loaded: Promise<TlsLayer> | undefined;
 
 /** The layer itself, with the test certificate. */
@@ -30,8 +38,8 @@ export function loadTestTls(): Promise<TlsLayer> {
   return loaded ??= (async () => {
     const directory = await Deno.makeTempDir();
     try {
-      const { TlsLayer } = await import("../../src/transport/tls/tls_layer.ts");
-      return await TlsLayer.load({ certFile: TEST_CERT_FILE, keyFile: privateKeyIn(directory) });
+      const { loadTls } = await import("../../src/transport/tls/load_tls.ts");
+      return await loadTls({ certFile: TEST_CERT_FILE, keyFile: privateKeyIn(directory) });
     } finally {
       await Deno.remove(directory, { recursive: true });
     }

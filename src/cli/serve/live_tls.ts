@@ -6,6 +6,7 @@
 
 import { messageOf } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
+import { loadTls } from "../../transport/tls/load_tls.ts";
 import type { TlsFiles } from "../../transport/tls/tls_files.ts";
 import type { TlsLayer } from "../../transport/tls/tls_layer.ts";
 import { refusal } from "../cli_error.ts";
@@ -13,8 +14,6 @@ import { refusal } from "../cli_error.ts";
 export class LiveTls {
   readonly layer: TlsLayer;
   readonly #log: Logger;
-  /** One reload after another: the last one wins. */
-  #reloading: Promise<void> = Promise.resolve();
 
   private constructor(layer: TlsLayer, log: Logger) {
     this.layer = layer;
@@ -24,21 +23,15 @@ export class LiveTls {
 
   /** Rejects with a refusal to start when the files cannot be used. */
   static async load(files: TlsFiles, log: Logger): Promise<LiveTls> {
-    // Loaded only now: servers without TLS never pay for it.
-    const { TlsLayer } = await import("../../transport/tls/tls_layer.ts");
     try {
-      return new LiveTls(await TlsLayer.load(files), log);
+      return new LiveTls(await loadTls(files, { cert: "--tls-cert", key: "--tls-key" }), log);
     } catch (error) {
       throw refusal(messageOf(error), error);
     }
   }
 
   /** Reads the files again. Never rejects; failures are logged. */
-  reload(): Promise<void> {
-    return this.#reloading = this.#reloading.then(() => this.#reload());
-  }
-
-  async #reload(): Promise<void> {
+  async reload(): Promise<void> {
     try {
       await this.layer.reload();
       this.#log.info("the TLS certificate was read again", { validTo: this.layer.certificate.validTo });

@@ -15,6 +15,7 @@ import { connectionLimits } from "./connection_limits.ts";
 import { type MalformedHead, MAX_REQUEST_HEAD_BYTES, parseHead, type RequestHead } from "./http_head.ts";
 import { type HttpResponse, httpResponse, serializeResponse, serializeUpgrade } from "./http_response.ts";
 import { bindListener, type ListenerAddress } from "../listen/listen_bind.ts";
+import { requireMatchingScheme } from "../listen/listen_error.ts";
 import { RefusalLog, withoutPort } from "./refusal_log.ts";
 import type { SecureLayer } from "../tls/secure_layer.ts";
 import { type StreamedResponse, writeStreamed } from "./streamed_response.ts";
@@ -106,10 +107,11 @@ export class Door<Inspection, Upgrade extends AcceptedUpgrade> {
     this.#maxServed = served;
   }
 
-  /** Binds the address; rejects with a `ListenError` when that is not possible. */
+  /** Binds the address; rejects with a `ListenError` when that is not possible, or not with this `tls`. */
   static async open<Inspection, Upgrade extends AcceptedUpgrade>(
     options: DoorOptions,
   ): Promise<Door<Inspection, Upgrade>> {
+    requireMatchingScheme(options.address, { hasTls: options.tls !== null });
     const { source, url } = await bindListener(
       options.address,
       options.tls === null ? "ws" : "wss",

@@ -4,7 +4,8 @@ import { listenError, urlOf } from "./listen_error.ts";
 import { openStreamSource, type StreamSource, takeOverStreamSource } from "./stream_source.ts";
 
 export type ListenerAddress =
-  | { readonly type: "tcp"; readonly hostname: string; readonly port: number }
+  /** `isSecure`: what listens there speaks TLS. */
+  | { readonly type: "tcp"; readonly hostname: string; readonly port: number; readonly isSecure?: true }
   | { readonly type: "unix"; readonly path: string };
 
 /**

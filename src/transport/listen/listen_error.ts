@@ -13,8 +13,8 @@ export class ListenError extends Error {
   readonly url: string;
   readonly reason: string;
 
-  constructor(url: string, reason: string, cause: unknown) {
-    super(`Cannot listen on ${url}: ${reason}`, { cause });
+  constructor(url: string, reason: string, cause?: unknown) {
+    super(`Cannot listen on ${url}: ${reason}`, cause === undefined ? {} : { cause });
     this.url = url;
     this.reason = reason;
   }
@@ -25,6 +25,19 @@ export function urlOf(address: ListenerAddress, scheme: "ws" | "wss"): string {
   if (address.type === "unix") return `unix:${address.path}`;
   const { hostname, port } = address;
   return `${scheme}://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
+}
+
+/**
+ * Refuses an address whose scheme does not say what its connections would be. Served in the clear, `wss:` would give away
+ * the tokens that its user believes to be safe; the other way about, no client of the address could connect.
+ */
+export function requireMatchingScheme(address: ListenerAddress, { hasTls }: { hasTls: boolean }): void {
+  const asksForTls = address.type === "tcp" && address.isSecure === true;
+  if (asksForTls === hasTls) return;
+  const reason = asksForTls
+    ? "it asks for TLS, and there is no certificate: give `tls`, which `loadTls` makes from two files, or listen on ws:"
+    : "`tls` is given, and the address does not ask for it: listen on wss://IP:PORT, or leave out `tls`";
+  throw new ListenError(urlOf(address, asksForTls ? "wss" : "ws"), reason);
 }
 
 /** What was thrown when the address was to be bound. */

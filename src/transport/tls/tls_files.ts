@@ -1,5 +1,5 @@
 /**
- * Reads the TLS files and checks them before they are used. Messages name flags and paths, never contents.
+ * Reads the TLS files and checks them before they are used. Messages name both files and their paths, never contents.
  */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
@@ -12,6 +12,15 @@ export interface TlsFiles {
   /** PEM, without a passphrase. */
   readonly keyFile: string;
 }
+
+/** What messages call the two files. */
+export interface TlsFileNames {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Those of the members above. A program has names of its own for them, such as flags. */
+const MEMBERS: TlsFileNames = { cert: "certFile", key: "keyFile" };
 
 export interface CertificateAndKey {
   readonly cert: string;
@@ -27,15 +36,20 @@ const GROUP_READ = 0o040;
 const GROUP_OTHER_RIGHTS = 0o030;
 const RIGHTS_OF_OTHERS = 0o007;
 
-export async function readCertificate({ certFile, keyFile }: TlsFiles): Promise<CertificateAndKey> {
-  const { text: cert } = await readFile("--tls-cert", certFile);
-  const { text: key, info } = await readFile("--tls-key", keyFile);
+export async function readCertificate(
+  { certFile, keyFile }: TlsFiles,
+  names: TlsFileNames = MEMBERS,
+): Promise<CertificateAndKey> {
+  const { text: cert } = await readFile(names.cert, certFile);
+  const { text: key, info } = await readFile(names.key, keyFile);
   const complaint = complainOfRights(info, Deno.uid());
-  if (complaint !== null) throw new Error(`--tls-key ${JSON.stringify(keyFile)} ${complaint}`);
-  const certificate = parse("--tls-cert", certFile, "certificate", () => new X509Certificate(cert));
-  const privateKey = parse("--tls-key", keyFile, "private key without a passphrase", () => createPrivateKey(key));
+  if (complaint !== null) throw new Error(`${names.key} ${JSON.stringify(keyFile)} ${complaint}`);
+  const certificate = parse(names.cert, certFile, "certificate", () => new X509Certificate(cert));
+  const privateKey = parse(names.key, keyFile, "private key without a passphrase", () => createPrivateKey(key));
   if (!certificate.checkPrivateKey(privateKey)) {
-    throw new Error(`--tls-key ${JSON.stringify(keyFile)} is not the key of --tls-cert ${JSON.stringify(certFile)}`);
+    throw new Error(
+      `${names.key} ${JSON.stringify(keyFile)} is not the key of ${names.cert} ${JSON.stringify(certFile)}`,
+    );
   }
   return { cert, key, certificate };
 }
@@ -56,7 +70,7 @@ export function complainOfRights(info: Pick<Deno.FileInfo, "mode" | "uid">, ownU
 }
 
 /** Text and rights of the same file, even if another file takes its name meanwhile. */
-async function readFile(flag: string, path: string): Promise<{ text: string; info: Deno.FileInfo }> {
+async function readFile(name: string, path: string): Promise<{ text: string; info: Deno.FileInfo }> {
   try {
     using file = await Deno.open(path);
     const info = await file.stat();
@@ -71,15 +85,15 @@ async function readFile(flag: string, path: string): Promise<{ text: string; inf
     }
     return { text: new TextDecoder().decode(bytes.subarray(0, end)), info };
   } catch (error) {
-    throw new Error(printable(`cannot read ${flag} ${JSON.stringify(path)}: ${messageOf(error)}`));
+    throw new Error(printable(`cannot read ${name} ${JSON.stringify(path)}: ${messageOf(error)}`));
   }
 }
 
-function parse<T>(flag: string, path: string, what: string, make: () => T): T {
+function parse<T>(name: string, path: string, what: string, make: () => T): T {
   try {
     return make();
   } catch {
     // The parser's message is about its internals, and could quote the file.
-    throw new Error(`${flag} ${JSON.stringify(path)} does not hold a ${what} in PEM`);
+    throw new Error(`${name} ${JSON.stringify(path)} does not hold a ${what} in PEM`);
   }
 }

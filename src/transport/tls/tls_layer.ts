@@ -10,7 +10,7 @@ import { createSecureContext, type SecureContext } from "node:tls";
 import { httpResponse, serializeResponse } from "../door/http_response.ts";
 import type { SecureLayer } from "./secure_layer.ts";
 import type { AcceptedStream } from "../listen/stream_source.ts";
-import { readCertificate, type TlsFiles } from "./tls_files.ts";
+import { readCertificate, type TlsFileNames, type TlsFiles } from "./tls_files.ts";
 import { TlsStream } from "./tls_stream.ts";
 import { tryHandshake } from "./tls_trial.ts";
 
@@ -23,28 +23,43 @@ const FIRST_READ_BYTES = 4096;
 const PLAIN_HTTP_REFUSAL = "this port speaks TLS: connect with wss://";
 
 export class TlsLayer implements SecureLayer {
-  readonly #files: TlsFiles;
+  readonly #read: () => Promise<Loaded>;
+  /** One reload after another: the last one wins. */
+  #reloading: Promise<void> = Promise.resolve();
   #secureContext: SecureContext;
   #certificate: X509Certificate;
 
-  private constructor(files: TlsFiles, loaded: Loaded) {
-    this.#files = files;
+  private constructor(read: () => Promise<Loaded>, loaded: Loaded) {
+    this.#read = read;
     this.#secureContext = loaded.secureContext;
     this.#certificate = loaded.certificate;
   }
 
   /** Rejects, with what is wrong with which file, when no connection could be served with them. */
-  static async load(files: TlsFiles): Promise<TlsLayer> {
-    return new TlsLayer(files, await load(files));
+  static async load(files: TlsFiles, names?: TlsFileNames): Promise<TlsLayer> {
+    const read = () => load(files, names);
+    return new TlsLayer(read, await read());
   }
 
-  /** Reads the files again. Rejects, and leaves everything as it was, when they cannot be used. */
-  async reload(): Promise<void> {
-    const { secureContext, certificate } = await load(this.#files);
+  /**
+   * Reads the files again, for connections that come later; those that are open keep what they have. Rejects, and leaves
+   * everything as it was, when the files cannot be used.
+   */
+  reload(): Promise<void> {
+    const reloading = this.#reloading.then(() => this.#reload());
+    this.#reloading = reloading.catch(() => {
+      // Its caller hears of it; the next one reads anew.
+    });
+    return reloading;
+  }
+
+  async #reload(): Promise<void> {
+    const { secureContext, certificate } = await this.#read();
     this.#secureContext = secureContext;
     this.#certificate = certificate;
   }
 
+  /** What new connections are served with. */
   get certificate(): X509Certificate {
     return this.#certificate;
   }
@@ -88,9 +103,9 @@ function refuseOldRuntime(): void {
   throw new Error(`TLS needs Deno ${MIN_RUNTIME.major}.${MIN_RUNTIME.minor} or newer, and this program has ${deno}`);
 }
 
-async function load(files: TlsFiles): Promise<Loaded> {
+async function load(files: TlsFiles, names?: TlsFileNames): Promise<Loaded> {
   refuseOldRuntime();
-  const { cert, key, certificate } = await readCertificate(files);
+  const { cert, key, certificate } = await readCertificate(files, names);
   const secureContext = createSecureContext({ cert, key, minVersion: "TLSv1.2" });
   // Whether the cryptography can use them shows in the first handshake, so the first one is our own.
   await tryHandshake(secureContext);
