@@ -6,6 +6,8 @@ export interface ByteStream {
   writeNow?(bytes: Uint8Array): number;
   /** Bytes sent that have not reached the peer's machine, where that can be known. */
   unacknowledgedBytes?(): number;
+  /** Bytes that have come from the peer in all, also those that nobody has read, where that can be known. */
+  arrivedBytes?(): number | undefined;
   /** Bytes sent in all, where they are others than those written: encrypted ones are more. */
   sentBytes?(): number | undefined;
   /** Acknowledges what has arrived at once, where the kernel would wait for something to send along with it. */

@@ -10,6 +10,7 @@ import {
 } from "../../src/transport/listen/stream_source.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { connectTls, loadTestTls } from "../support/test_tls.ts";
+import { until } from "../support/until.ts";
 
 const reactor = new Reactor();
 
@@ -142,6 +143,17 @@ everySource("read what came before anybody asked", async (source, { connect }) =
   await pair.peer.write(bytesOf("one two"));
   assert.equal(await readText(pair.ours, 4), "one ");
   assert.equal(await readText(pair.ours, 3), "two");
+});
+
+everySource("count what has come, read or not, or say that they cannot", async (source, { connect }) => {
+  using pair = await connectPair(source, connect);
+  const arrived = () => pair.ours.arrivedBytes?.();
+  const before = arrived();
+  await pair.peer.write(bytesOf("unread"));
+  if (before !== undefined) await until(() => arrived()! > before, () => "nothing has come");
+  const unread = arrived();
+  assert.equal(await readText(pair.ours, 6), "unread");
+  assert.equal(arrived(), unread, "reading brings nothing new");
 });
 
 everySource("take no more than the peer reads, and lose nothing", async (source, { connect }) => {

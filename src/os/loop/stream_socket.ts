@@ -6,7 +6,7 @@
  * more, or has taken enough in this turn.
  */
 
-import { closeDescriptor, descriptorFunctions, readInto, shutDownSocket } from "../descriptor.ts";
+import { closeDescriptor, descriptorFunctions, readableBytes, readInto, shutDownSocket } from "../descriptor.ts";
 import { EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT } from "./epoll_event.ts";
 import { allocate, type CBuffer, libc } from "../libc.ts";
 import type { Reactor, Registration } from "./reactor.ts";
@@ -47,6 +47,7 @@ export class StreamSocket {
   #pendingRead: PendingRead | null = null;
   #pendingWrite: PendingWrite | null = null;
   #isClosed = false;
+  #readBytes = 0;
   #sendTurn = -1;
   #sentInTurn = 0;
 
@@ -146,6 +147,11 @@ export class StreamSocket {
     return family === AF_INET || family === AF_INET6;
   }
 
+  /** Bytes that have come from the peer, read or not. */
+  arrivedBytes(): number {
+    return this.#readBytes + (this.#isClosed ? 0 : readableBytes(this.#registration.fd));
+  }
+
   /** No more will be written; the peer sees the end after everything that was. */
   closeWrite(): Promise<void> {
     if (!this.#isClosed) shutDownSocket(this.#registration.fd, SHUT_WR);
@@ -182,7 +188,10 @@ export class StreamSocket {
     if (count < 0 && !isBroken) return;
     this.#pendingRead = null;
     if (count < 0) reject(new Error("connection was reset"));
-    else resolve(count === 0 ? null : count);
+    else {
+      this.#readBytes += count;
+      resolve(count === 0 ? null : count);
+    }
   }
 
   #continueWrite(isBroken: boolean): void {

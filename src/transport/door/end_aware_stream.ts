@@ -54,6 +54,10 @@ export class EndAwareStream implements AcceptedStream {
     return this.#stream.unacknowledgedBytes?.() ?? 0;
   }
 
+  arrivedBytes(): number | undefined {
+    return this.#stream.arrivedBytes?.();
+  }
+
   sentBytes(): number | undefined {
     return this.#stream.sentBytes?.();
   }

@@ -112,6 +112,11 @@ export class TlsStream implements AcceptedStream {
     return this.#raw.unacknowledgedBytes?.() ?? 0;
   }
 
+  /** Encrypted: more than what can be read of it, but they come when something is sent, and not otherwise. */
+  arrivedBytes(): number | undefined {
+    return this.#raw.arrivedBytes?.();
+  }
+
   sentBytes(): number {
     return this.#carrier.sentBytes;
   }

@@ -180,20 +180,25 @@ export abstract class WebSocketEndpoint<Message> {
   /** What a message is to the receiver; undefined after a violation. The payload is lent. */
   protected abstract decode(opcode: number, payload: Uint8Array<ArrayBuffer>): Message | undefined;
 
+  /**
+   * The peer has to show that it is there: something comes from it, also if it comes to lie behind what nobody reads while
+   * the receiver is busy, or it takes more of a message that waited for it. That its machine takes pings is not enough: it
+   * does so for a client that hangs, and so does a proxy for one that is gone. So of a peer that waits behind its own
+   * requests, and has no room left for a pong, nothing can be known; whoever asks is believed.
+   */
   probe(withinMs: number): void {
     if (this.#ended !== null || this.#isProbing) return;
     this.#isProbing = true;
     const { clock } = this.#options;
-    const receivedBefore = this.#receivedBytes;
+    const arrivedBefore = this.#arrivedBytes;
     this.writer.ping();
     this.#cancelProbe = clock.setTimer(withinMs / 2, () => {
       // A ping waits behind a long message. If the peer is gone, nothing more of that message leaves by now.
       const look = this.#pingAndLook();
       this.#cancelProbe = clock.setTimer(withinMs / 2, () => {
         this.#isProbing = false;
-        const found = look();
-        if (found === "takesMore" || this.#receivedBytes > receivedBefore) return;
-        if (found === "stuck" || !this.#isReceiverBusy) this.#abort({ type: "silent", silentMs: withinMs });
+        if (look() === "takesMore" || this.#arrivedBytes > arrivedBefore) return;
+        this.#abort({ type: "silent", silentMs: withinMs });
       });
     });
   }
@@ -213,6 +218,11 @@ export abstract class WebSocketEndpoint<Message> {
       const missing = this.#stream.unacknowledgedBytes?.() ?? 0;
       return missing > 0 && missing >= this.#sentBytes - sentBefore ? "stuck" : "unknown";
     };
+  }
+
+  /** Where the stream cannot tell what has come, what was read has. */
+  get #arrivedBytes(): number {
+    return this.#stream.arrivedBytes?.() ?? this.#receivedBytes;
   }
 
   get #sentBytes(): number {
