@@ -11,9 +11,10 @@ const WORKSPACE_WRITE = { type: "workspace-write", network_access: false, writab
 const FULL_ACCESS = { type: "danger-full-access" };
 const NO_FFI = "this server cannot call the C library: it runs without --allow-ffi";
 
-/** The compiled program's permissions are built in. */
 function sourceTest(name: string, fn: () => Promise<void>, options: { ignore?: boolean } = {}): void {
-  Deno.test({ name, ignore: Deno.env.has("EXEC_SERVER_BINARY") || options.ignore === true, fn });
+  const isCompiled = Deno.env.has("EXEC_SERVER_BINARY");
+  const reason = isCompiled ? " (SKIPPED: the compiled program's permissions are built in)" : "";
+  Deno.test({ name: `${name}${reason}`, ignore: isCompiled || options.ignore === true, fn });
 }
 
 /** A client of a server that lacks the permissions, and an empty directory. */
