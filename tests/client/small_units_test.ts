@@ -140,7 +140,7 @@ Deno.test("readInbound() reads content of files the short way and the long way a
 });
 
 Deno.test("readInbound() refuses what is not a message", () => {
-  const bad = ["", "x", "[]", "{}", '{"id":"text","result":1}', '{"id":1}', '{"id":1,"error":{"code":"x"}}'];
+  const bad = ["", "x", "[]", "{}", '{"id":"text","result":1}'];
   for (const text of bad) assert.throws(() => readInbound(text), ProtocolError, text);
   for (
     const params of [
@@ -151,6 +151,16 @@ Deno.test("readInbound() refuses what is not a message", () => {
   ) {
     assert.throws(() => readInbound(`{"method":"process/output","params":${params}}`), ProtocolError, params);
   }
+});
+
+Deno.test("readInbound() tells whose answer it is that cannot be read", () => {
+  for (
+    const [text, reason] of [
+      ['{"id":1}', "neither a result nor an error"],
+      ['{"id":1,"error":{"code":"x"}}', "an error without code and message"],
+      ['{"id":1,"error":null}', "an error without code and message"],
+    ]
+  ) assert.deepEqual(readInbound(text!), { type: "malformed", id: 1, reason });
 });
 
 Deno.test("isRepeatable() lets nothing be done twice that would show", () => {

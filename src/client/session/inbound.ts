@@ -22,6 +22,8 @@ export type Inbound =
   | { readonly type: "notification"; readonly method: string; readonly params: Record<string, unknown> }
   | { readonly type: "result"; readonly id: number; readonly result: unknown }
   | { readonly type: "error"; readonly id: number; readonly code: number; readonly message: string }
+  /** An answer that cannot be read, and to which request. */
+  | { readonly type: "malformed"; readonly id: number; readonly reason: string }
   /** A request of the server's. This client answers none. */
   | { readonly type: "request" };
 
@@ -100,8 +102,9 @@ function readAny(text: string): Inbound {
   if (isObject(error) && typeof error.code === "number" && typeof error.message === "string") {
     return { type: "error", id, code: error.code, message: error.message };
   }
-  if (!("result" in value)) throw new ProtocolError("cannot read a message of the server: an answer without a result");
-  return { type: "result", id, result };
+  if ("result" in value) return { type: "result", id, result };
+  const reason = "error" in value ? "an error without code and message" : "neither a result nor an error";
+  return { type: "malformed", id, reason };
 }
 
 function outputOf({ processId, seq, stream, chunk }: Record<string, unknown>): OutputMessage {

@@ -114,6 +114,14 @@ export class RequestTable {
     return true;
   }
 
+  /** The server's answer cannot be read. False: nobody asked, or nobody waits any more. */
+  failUnread(id: number, reason: string): boolean {
+    const request = this.#take(id);
+    if (request === null) return false;
+    request.reject(new ProtocolError(`${request.method}: cannot read the server's answer: ${reason}`));
+    return true;
+  }
+
   /** Nobody waits for this one any more. */
   abandon(id: number, error: unknown): void {
     this.#take(id)?.reject(error);

@@ -391,6 +391,16 @@ export class Session {
         else this.#requests.fail(id, code, reason);
         return;
       }
+      case "malformed": {
+        const { id, reason } = message;
+        // Whose answer it is, is known: the others have theirs.
+        if (this.#handshake?.id === id) {
+          throw new ProtocolError(`initialize: cannot read the server's answer: ${reason}`);
+        }
+        if (id === NO_REQUEST) throw new ProtocolError(`cannot read a message of the server: ${reason}`);
+        this.#requests.failUnread(id, reason);
+        return;
+      }
       case "notification": {
         const { method, params } = message;
         const { processId } = params;
