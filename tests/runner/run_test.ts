@@ -1,16 +1,23 @@
 /** `deno task test` itself, on small trees of files. */
 
 import assert from "node:assert/strict";
+import { childrenOf } from "../support/proc.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 
 const ROOT = new URL("../..", import.meta.url).pathname;
 
+const RUNNER = `${ROOT}tests/run.ts`;
+
 /** Runs the task's own words, in a directory of its own. */
-async function runTests(directory: string, args: readonly string[]): Promise<{ code: number; text: string }> {
+async function runTests(
+  directory: string,
+  args: readonly string[],
+  runner = RUNNER,
+): Promise<{ code: number; text: string }> {
   const { tasks } = JSON.parse(Deno.readTextFileSync(`${ROOT}deno.json`));
   const words = (tasks.test as string).split(" ").slice(1);
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: [...words.map((word) => word === "tests/run.ts" ? `${ROOT}${word}` : word), ...args],
+    args: [...words.map((word) => word === "tests/run.ts" ? runner : word), ...args],
     cwd: directory,
     env: { NO_COLOR: "1" },
     stdin: "null",
@@ -44,6 +51,33 @@ Deno.test("the tests run although the runtime has something to say beside its an
     const { code, text } = await runTests(directory, []);
     assert.equal(code, 0, text);
     assert.match(text, /\nok \| 2 passed \| 0 failed \| 0 ignored/);
+  }));
+
+/** The runner, after a line for each program that it starts. */
+const WATCHED_RUNNER = `
+const { Command } = Deno;
+Deno.Command = class extends Command {
+  constructor(program, options) {
+    super(program, options);
+    console.error("STARTED " + JSON.stringify(options.args));
+  }
+};
+await import(${JSON.stringify(RUNNER)});
+`;
+
+Deno.test("the runtime is asked once what all of the files import", () =>
+  inScratchDirectory(async (directory) => {
+    await layTests(directory);
+    await Deno.writeTextFile(`${directory}/tests/three_test.ts`, `Deno.test("x", () => {});\n`);
+    await Deno.writeTextFile(`${directory}/watched.js`, WATCHED_RUNNER);
+    const { code, text } = await runTests(directory, ["tests"], `${directory}/watched.js`);
+    assert.equal(code, 0, text);
+    assert.match(text, /\nok \| 3 passed/);
+    const started = [...text.matchAll(/^STARTED (.*)$/gm)].map(([, args]) => JSON.parse(args!) as string[]);
+    assert.ok(started.some(([word]) => word === "test"), "nothing was seen to start: the test proves nothing");
+    const questions = started.filter(([word]) => word === "info");
+    assert.equal(questions.length, 1, text);
+    for (const name of ["one", "two", "three"]) assert.match(questions[0]!.at(-1)!, new RegExp(`${name}_test\\.ts`));
   }));
 
 Deno.test("a filter may be a word of its own, and one that matches nothing fails and says so", () =>
@@ -105,6 +139,40 @@ Deno.test("whatever starts the server from source names the server's set of perm
   const templates = Deno.readTextFileSync(`${ROOT}.ci/run`).match(/\{deno\}.*main\.ts/g) ?? [];
   assert.ok(templates.length >= 3);
   for (const template of templates) assert.match(template, /^\{deno\} run --quiet -P=serve /);
+});
+
+/** Programs of `.ci/run` that stand where a server is wanted, and start the servers themselves. */
+const IN_FRONT_OF_SERVERS = ["tests/realclient/through_rendezvous.ts"];
+
+Deno.test("what .ci/run starts for a server is the server with its set of permissions, or starts it so", async () => {
+  const text = Deno.readTextFileSync(`${ROOT}.ci/run`);
+  const commands = Array.from(text.matchAll(/--(?:server|stdio) (['"])(.*?)\1/g), ([, , command]) => command!);
+  const programs = commands.flatMap((command) => /^\{deno\} .*?\{root\}\/(\S+\.ts)/.exec(command)?.[1] ?? []);
+  assert.equal(programs.length, commands.filter((command) => command.includes("{deno}")).length);
+  assert.deepEqual(new Set(programs), new Set(["main.ts", ...IN_FRONT_OF_SERVERS]));
+  for (const program of IN_FRONT_OF_SERVERS) {
+    const child = new Deno.Command(Deno.execPath(), {
+      args: ["run", "--quiet", "--no-check", "-A", `${ROOT}${program}`, "0"],
+      env: { EXEC_SERVER_BINARY: "" },
+      stdin: "null",
+      stdout: "piped",
+      stderr: "inherit",
+    }).spawn();
+    const reader = child.stdout.getReader();
+    try {
+      assert.equal((await reader.read()).done, false, `${program} has ended`);
+      const servers = childrenOf(child.pid).filter(({ commandLine }) => /\/main\.ts\b/.test(commandLine));
+      assert.ok(servers.length > 0, `${program} has started no server`);
+      for (const { commandLine } of servers) {
+        assert.match(commandLine, / -P=serve /);
+        assert.doesNotMatch(commandLine, / (-A|--allow-\S+) /);
+      }
+    } finally {
+      child.kill("SIGTERM");
+      await reader.cancel();
+      assert.equal((await child.status).success, true);
+    }
+  }
 });
 
 Deno.test("tests that start the server from source give it no more than its set of permissions", () => {
