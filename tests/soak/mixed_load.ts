@@ -13,15 +13,20 @@ import { residentMb } from "../support/proc.ts";
 import { Random } from "../support/random.ts";
 import { RawHttpServer } from "../support/raw_http_server.ts";
 import { clientFrame, RawWebSocket } from "../support/raw_websocket.ts";
+import { NO_SANDBOX } from "../support/sandbox_host.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { TestServer } from "../support/test_server.ts";
 import { until } from "../support/until.ts";
+import { type Action, ACTIONS, laySoakFiles, type Stage } from "./mixed_actions.ts";
 import { reportToll } from "./toll.ts";
+
+if (NO_SANDBOX !== null) console.log(`SKIPPED: whatever is confined, in the mixed load (${NO_SANDBOX})`);
 
 const SEED = Number(Deno.env.get("SOAK_SEED") ?? Date.now() % 1_000_000);
 const SECONDS = Number(Deno.env.get("SOAK_LOAD_SECONDS") ?? 20);
 const CONNECTIONS = 20;
-const MIB = 1024 * 1024;
+/** Who has no token, beside them. At most as many at a time as may wait at the door. */
+const STRANGERS = 50;
 
 /** Three times what was seen on a quiet machine: twenty clients who want all there is share one thread. */
 const MAX_GROWTH_MB = 3 * 400;
@@ -30,116 +35,21 @@ const MAX_WAIT_MS = 3 * 500;
 const MAX_RESTED_MB = 250;
 /** What has not come back by then stays. */
 const REST_MS = 60_000;
+const GRACE_MS = 5_000;
 
-interface Request {
-  readonly method: string;
-  readonly params: unknown;
-}
-
-interface Stage {
-  readonly directory: string;
-  readonly web: string;
-  readonly random: Random;
-  /** For names that nobody else has. */
-  readonly id: () => string;
-}
-
-/** One visit's requests. */
-type Action = (stage: Stage) => Request[];
-
-const repeated = (count: number, request: Request): Request[] => Array.from({ length: count }, () => request);
-
-function start(processId: string, script: string): Request {
-  return {
-    method: "process/start",
-    params: {
-      processId,
-      argv: ["sh", "-c", script],
-      cwd: "/",
-      env: { PATH: Deno.env.get("PATH")! },
-      io: { type: "pipe", stdin: "closed" },
-    },
-  };
-}
-
-const ACTIONS: Record<string, Action> = {
-  "small requests": ({ directory, random }) =>
-    Array.from({ length: 200 }, () => ({
-      method: random.pick(["fs/getMetadata", "fs/readFile", "fs/canonicalize"]),
-      params: { path: `${directory}/small` },
-    })),
-  "blocks of a file": ({ directory, random }) => [
-    { method: "fs/open", params: { handleId: "h", path: `${directory}/large`, mode: "read" } },
-    ...Array.from({ length: 30 }, () => ({
-      method: "fs/readBlock",
-      params: { handleId: "h", offset: random.int(30) * MIB, len: MIB },
-    })),
-  ],
-  "medium files": ({ directory }) => repeated(60, { method: "fs/readFile", params: { path: `${directory}/medium` } }),
-  "large files": ({ directory }) => repeated(3, { method: "fs/readFile", params: { path: `${directory}/large` } }),
-  "directories": ({ directory }) => repeated(5, { method: "fs/readDirectory", params: { path: `${directory}/many` } }),
-  "walks": ({ directory }) =>
-    repeated(3, {
-      method: "fs/walk",
-      params: {
-        path: directory,
-        options: {
-          maxDepth: 4,
-          maxDirectories: 100,
-          maxEntries: 20_000,
-          followDirectorySymlinks: false,
-          pruneHiddenDirectories: false,
-        },
-      },
-    }),
-  "writes": ({ directory, id, random }) => {
-    const dataBase64 = new Uint8Array(random.int(2 * MIB)).toBase64();
-    const path = `${directory}/${id()}`;
-    return [
-      { method: "fs/writeFile", params: { path, dataBase64 } },
-      { method: "fs/copy", params: { sourcePath: path, destinationPath: `${path}.copy`, recursive: false } },
-      { method: "fs/remove", params: { path, recursive: false, force: true } },
-      { method: "fs/remove", params: { path: `${path}.copy`, recursive: false, force: true } },
-    ];
-  },
-  "output": ({ id, random }) => {
-    const processId = id();
-    const read = { method: "process/read", params: { processId, waitMs: 2000 } };
-    const bytes = random.pick([100, 100_000, 3 * MIB]);
-    return [
-      start(processId, `head -c ${bytes} /dev/zero`),
-      ...repeated(5, read),
-      { method: "process/wait", params: { processId, timeoutMs: 5000 } },
-      ...repeated(20, { method: "process/read", params: { processId } }),
-      { method: "process/snapshot", params: { processId } },
-      { method: "process/list", params: null },
-    ];
-  },
-  "bodies": ({ web, id, random }) =>
-    Array.from({ length: 4 }, () => ({
-      method: "http/request",
-      params: {
-        requestId: id(),
-        method: "POST",
-        url: `${web}/${random.pick([100, 100_000, 5 * MIB])}`,
-        headers: [],
-        bodyBase64: new Uint8Array(random.int(MIB)).toBase64(),
-        timeoutMs: 10_000,
-        streamResponse: random.chance(0.3),
-      },
-    })),
-};
+const ALL = Object.values(ACTIONS);
 
 /** Everything that is asked is answered, or the client vanishes with it unread. */
-async function visit(url: string, stage: Stage): Promise<void> {
+async function visit(url: string, stage: Stage, first: Action): Promise<void> {
   const { random } = stage;
   using socket = await RawWebSocket.connect(url);
   await socket.handshake();
-  const actions = Array.from({ length: 1 + random.int(3) }, () => random.pick(Object.values(ACTIONS)));
+  const actions = [first, ...Array.from({ length: random.int(3) }, () => random.pick(ALL))];
   const requests = actions.flatMap((action) => action(stage));
   const encoder = new TextEncoder();
-  const frames = requests.map((request, id) => {
-    return clientFrame(OPCODE.text, encoder.encode(JSON.stringify({ id: id + 1, ...request })));
+  const inOne = (text: string) => clientFrame(OPCODE.text, encoder.encode(text));
+  const frames = requests.map(({ method, params, frames = inOne }, id) => {
+    return frames(JSON.stringify({ id: id + 1, method, params }));
   });
   const manner = random.pick(["reads", "reads", "dawdles", "vanishes"] as const);
   await socket.write(concatBytes(frames));
@@ -151,17 +61,51 @@ async function visit(url: string, stage: Stage): Promise<void> {
     if (head === null) throw new Error("connection closed");
     const text = new TextDecoder().decode(await socket.skipPayload(head.length, 64));
     const id = /^\{"id":(\d+),/.exec(text)?.[1];
-    if (id !== undefined) assert.ok(open.delete(Number(id) - 1), `answer ${id} came twice`);
+    if (id === undefined) continue;
+    assert.ok(open.delete(Number(id) - 1), `answer ${id} came twice`);
+    const { method, refused = "never" } = requests[Number(id) - 1]!;
+    // What the server does not understand would be no load.
+    const isAsMeant = refused === "perhaps" || text.includes('"error":{"code":-32602,') === (refused === "always");
+    assert.ok(isAsMeant, `${method}: ${text}`);
   }
+}
+
+/** Come to the door without a token, say nothing, or a part of something, or the wrong thing, and stay for a while. */
+async function loiter(port: number, random: Random): Promise<void> {
+  const words = [
+    "",
+    "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+    "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    "\u0016\u0003",
+  ];
+  const strangers = await Promise.all(Array.from({ length: STRANGERS }, async () => {
+    const conn = await Deno.connect({ hostname: "127.0.0.1", port });
+    await conn.write(new TextEncoder().encode(random.pick(words))).catch(() => {/* It had to make room. */});
+    return conn;
+  }));
+  await new Promise((resolve) => setTimeout(resolve, random.int(1000)));
+  for (const conn of strangers) conn.close();
+}
+
+/** At the end of the rest the memory is what was promised: what has come back once must not have left again. */
+async function rest(pid: number): Promise<void> {
+  const begun = performance.now();
+  const tell = () => `${residentMb(pid).toFixed(0)} MB ${Math.round((performance.now() - begun) / 1000)} s later`;
+  const isRested = () => residentMb(pid) < MAX_RESTED_MB;
+  const wantsFigures = Deno.env.get("SOAK_FIGURES") !== undefined;
+  await until(isRested, () => `resident memory is ${tell()}`, REST_MS + GRACE_MS);
+  if (wantsFigures) console.log(`FIGURE ${tell()}`);
+  await until(() => performance.now() - begun >= REST_MS, () => "", REST_MS + GRACE_MS);
+  await until(isRested, () => `resident memory has grown at rest: ${tell()}`, GRACE_MS);
+  if (wantsFigures) console.log(`FIGURE ${tell()}`);
 }
 
 Deno.test(`${CONNECTIONS} connections of everything at once for ${SECONDS} s (SOAK_SEED=${SEED})`, () =>
   inScratchDirectory(async (directory) => {
-    Deno.writeFileSync(`${directory}/small`, new Uint8Array(4096));
-    Deno.writeFileSync(`${directory}/medium`, new Uint8Array(MIB - 1));
-    Deno.writeFileSync(`${directory}/large`, new Uint8Array(32 * MIB));
-    Deno.mkdirSync(`${directory}/many`);
-    for (let i = 0; i < 5000; i++) Deno.writeTextFileSync(`${directory}/many/${String(i).padEnd(100, "x")}`, "");
+    const home = `${directory}/home`;
+    const work = `${directory}/work`;
+    Deno.mkdirSync(work);
+    laySoakFiles(work, home);
     await using web: RawHttpServer = new RawHttpServer(async (connection, { path }) => {
       // Nobody looks at them, and in ten minutes they are gigabytes.
       web.requests.length = 0;
@@ -169,31 +113,29 @@ Deno.test(`${CONNECTIONS} connections of everything at once for ${SECONDS} s (SO
       await connection.send(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n`);
       await connection.send(new Uint8Array(length));
     });
-    await using server = await TestServer.start({ args: ["--detached-session-ttl-ms", "1000"] });
+    await using server = await TestServer.start({
+      args: ["--detached-session-ttl-ms", "1000", "--ws-auth", "url-token"],
+      env: { CODEX_HOME: home, HOME: home },
+    });
     let lastId = 0;
     const id = () => `id-${++lastId}`;
     let visits = 0;
     const toll = await tollOf(server, async () => {
       const endsAt = performance.now() + SECONDS * 1000;
-      await Promise.all(Array.from({ length: CONNECTIONS }, async (_, client) => {
-        const stage: Stage = { directory, web: web.origin, random: new Random(SEED + client), id };
-        for (; performance.now() < endsAt; visits++) await visit(server.url, stage);
-      }));
+      const isOver = () => performance.now() >= endsAt;
+      const strangers = async () => {
+        for (const random = new Random(SEED - 1); !isOver();) await loiter(server.port, random);
+      };
+      const clients = Array.from({ length: CONNECTIONS }, async (_, client) => {
+        const stage: Stage = { directory: work, web: web.origin, random: new Random(SEED + client), id };
+        // Everything is done by somebody: the first visits begin with one thing each.
+        await visit(server.url, stage, ALL[client % ALL.length]!);
+        for (visits++; !isOver(); visits++) await visit(server.url, stage, stage.random.pick(ALL));
+      });
+      await Promise.all([strangers(), ...clients]);
     });
     reportToll(`${visits} visits of ${CONNECTIONS} connections in ${SECONDS} s (SOAK_SEED=${SEED})`, toll);
     assert.ok(toll.longestWaitMs < MAX_WAIT_MS, `another client waited ${toll.longestWaitMs.toFixed(0)} ms`);
     assert.ok(toll.growthMb < MAX_GROWTH_MB, `resident memory grew by ${toll.growthMb.toFixed(1)} MB`);
-    const restedAt = performance.now();
-    await until(
-      () => residentMb(server.pid) < MAX_RESTED_MB,
-      () => `resident memory is ${residentMb(server.pid).toFixed(0)} MB`,
-      REST_MS + 5_000,
-    );
-    if (!Deno.env.get("SOAK_FIGURES")) return;
-    const tell = () => `${residentMb(server.pid).toFixed(0)} MB ${Math.round((performance.now() - restedAt) / 1000)} s`;
-    console.log(`FIGURE ${tell()} later`);
-    // What has come back once must not leave again: the promise is about the end of the rest.
-    await until(() => performance.now() - restedAt >= REST_MS, () => "", REST_MS + 5_000);
-    console.log(`FIGURE ${tell()} later`);
-    assert.ok(residentMb(server.pid) < MAX_RESTED_MB, `resident memory is ${residentMb(server.pid).toFixed(0)} MB`);
+    await rest(server.pid);
   }));
