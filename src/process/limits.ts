@@ -78,7 +78,7 @@ export const DEFAULT_MAX_CLOSED_BYTES = 256 * 1024 * 1024;
 /** Ports listed per process: a server that listens on more says so itself. */
 export const MAX_LISTED_PORTS = 32;
 
-/** What a closed process costs besides its output, its command line and its write ids. Measured. */
+/** What a closed process costs besides its output and the texts that are counted one by one. Measured. */
 export const CLOSED_PROCESS_OVERHEAD_BYTES = 6 * 1024;
 
 /** Evicted ids whose readers are told why they are gone; per session, and as many uids per server. */

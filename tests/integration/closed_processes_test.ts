@@ -3,6 +3,8 @@
 import assert from "node:assert/strict";
 import { Gate } from "../support/gate.ts";
 import { type Client, RpcError } from "../support/rpc_client.ts";
+import { residentMb } from "../support/proc.ts";
+import { until } from "../support/until.ts";
 import { RawWebSocket } from "../support/raw_websocket.ts";
 import { TestServer } from "../support/test_server.ts";
 
@@ -126,6 +128,25 @@ Deno.test("closed processes are bounded in bytes: the oldest go, the last one st
     ["p5", "p6"],
     "each holds its last MiB and half of that",
   );
+});
+
+/** Texts of the longest that the kernel takes, and of a length that only a message bounds. */
+Deno.test("a closed process keeps nothing of its start that nobody asks for again, however long it was", async () => {
+  await using server = await TestServer.start();
+  await using client = await server.connect();
+  const start = async (processId: string, fields: object) => {
+    await client.call("process/start", { ...START, processId, argv: ["true"], ...fields });
+    await client.call("process/wait", { processId });
+  };
+  for (let count = 0; count < 20; count++) await start(`warm${count}`, { arg0: "a".repeat(130_000) });
+  const before = residentMb(server.pid);
+  const grown = () => residentMb(server.pid) - before;
+  for (let count = 0; count < 800; count++) await start(`named${count}`, { arg0: `${count}`.padEnd(130_000, "a") });
+  await until(() => grown() < 60, () => `${grown()} MB for what a program was told as its name`);
+  for (let count = 0; count < 60; count++) {
+    await start(`called${count}`, { metadata: { toolCallId: `${count}`.padEnd(4_000_000, "t") } });
+  }
+  await until(() => grown() < 60, () => `${grown()} MB for what a client calls its work`);
 });
 
 Deno.test("a reader whose cursor was evicted learns what it has missed, if it asked", async () => {

@@ -39,8 +39,8 @@ export class InputQueue {
   }
 
   /** What remembering accepted ids takes. */
-  get writeIdCharacters(): number {
-    return this.#acceptedIds.characters;
+  get writeIdBytes(): number {
+    return this.#acceptedIds.allocatedBytes;
   }
 
   /** Settled at once unless the queue is full. */

@@ -41,6 +41,7 @@ import type {
   WaitOutcome,
 } from "./process_views.ts";
 import { exitCodeOf, signalNumber } from "../signals.ts";
+import { textCost } from "./text_cost.ts";
 import { type TerminalSize, type Viewer, Viewers } from "./viewers.ts";
 import { type UntilOptions, Waiters } from "./waiters.ts";
 
@@ -115,7 +116,8 @@ export class ManagedProcess implements ProcessObserver {
   readonly keepOnSessionEnd: boolean;
   #request: SpawnRequest;
   readonly #isSandboxed: boolean;
-  readonly #log: Logger;
+  /** Null once it has closed: its fields are the client's, such as the id of the request, and may be long. */
+  #log: Logger | null;
   readonly #surroundings: ProcessSurroundings;
   readonly #createdAtMs: number;
   readonly #journal: EventJournal;
@@ -209,7 +211,7 @@ export class ManagedProcess implements ProcessObserver {
     this.#onceRunning = [];
     if (!this.#isAnswerDue) this.#begin(child);
     this.#tell();
-    if (!this.#log.prints("debug")) return;
+    if (this.#log?.prints("debug") !== true) return;
     this.#log.debug("process started", { pid: child.pid, tty: io.type === "pty", sandboxed: this.#isSandboxed });
   }
 
@@ -475,10 +477,12 @@ export class ManagedProcess implements ProcessObserver {
 
   /** What it costs in memory, about. Constant once it has closed. */
   get allocatedBytes(): number {
-    const { argv, cwd } = this.#request;
-    const words = argv.reduce((sum, word) => sum + word.length, this.processId.length + cwd.length);
-    const writeIds = this.#running?.input?.writeIdCharacters ?? 0;
-    return CLOSED_PROCESS_OVERHEAD_BYTES + this.#journal.allocatedBytes + 2 * (words + writeIds);
+    const { argv, arg0, cwd } = this.#request;
+    const words = [this.processId, arg0 ?? "", this.#failure ?? "", ...argv];
+    for (const { call, program } of this.#networkDenials ?? []) words.push(call, program ?? "");
+    const texts = words.reduce((sum, word) => sum + textCost(word), 2 * cwd.length);
+    const writeIds = this.#running?.input?.writeIdBytes ?? 0;
+    return CLOSED_PROCESS_OVERHEAD_BYTES + this.#journal.allocatedBytes + texts + writeIds;
   }
 
   // ---- inside
@@ -530,14 +534,14 @@ export class ManagedProcess implements ProcessObserver {
     if (status.type === "unknown") this.#failure ??= "the exit status of the process was lost";
     this.#exitSeq = this.#journal.nextSeq;
     this.#journal.exited(this.#exit, denials);
-    if (this.#log.prints("debug")) this.#logExit(this.#exit);
+    if (this.#log?.prints("debug") === true) this.#logExit(this.#exit, this.#log);
     this.#closeIfDone();
     this.#tell();
   }
 
-  #logExit({ exitCode, sandboxDenied, end }: ProcessExit): void {
+  #logExit({ exitCode, sandboxDenied, end }: ProcessExit, log: Logger): void {
     const { pid, ageMs } = this.info();
-    this.#log.debug("process exited", { pid, exitCode, reason: end.reason, signal: end.signal, sandboxDenied, ageMs });
+    log.debug("process exited", { pid, exitCode, reason: end.reason, signal: end.signal, sandboxDenied, ageMs });
   }
 
   #closeIfDone(): void {
@@ -546,8 +550,9 @@ export class ManagedProcess implements ProcessObserver {
     this.#journal.closed();
     this.#letGo();
     // Nobody asks for these again, and they may be large.
-    const { argv, arg0, cwd, io } = this.#request;
-    this.#request = { argv, arg0, cwd, io, env: {} };
+    const { argv, cwd, io } = this.#request;
+    this.#request = { argv, arg0: null, cwd, io, env: {} };
+    this.#log = null;
     this.#surroundings.onClosed(this, this.#started.child);
     this.#journal.window?.settleFor(this.allocatedBytes);
     this.#settleIfDone();

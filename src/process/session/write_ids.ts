@@ -6,6 +6,7 @@
  */
 
 import { REMEMBERED_WRITE_IDS } from "../limits.ts";
+import { textCost } from "./text_cost.ts";
 
 export class WriteIds {
   readonly #capacity: number;
@@ -16,10 +17,10 @@ export class WriteIds {
     this.#capacity = capacity;
   }
 
-  /** The length of all ids together. */
-  get characters(): number {
+  /** What remembering them takes in memory, about. */
+  get allocatedBytes(): number {
     let sum = 0;
-    for (const ids of [this.#recent, this.#older]) for (const id of ids) sum += id.length;
+    for (const ids of [this.#recent, this.#older]) for (const id of ids) sum += textCost(id);
     return sum;
   }
 

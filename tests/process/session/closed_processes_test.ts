@@ -173,6 +173,19 @@ Deno.test("write ids, words and chunks of a closed process are counted, its envi
   assert(closedLedger.bytes < 300_000, `${closedLedger.bytes}`);
 });
 
+Deno.test("many short write ids and words of a closed process are counted as what they take", async () => {
+  const closedLedger = new ClosedLedger();
+  const session = new ProcessSession({ closedLedger });
+  const io = { type: "pipe", stdin: "open" } as const;
+  const words = Array.from({ length: 10_000 }, () => "w");
+  const child = await session.start({ request: { argv: words, arg0: null, cwd: "/", env: {}, io } });
+  for (let write = 0; write < 4096; write++) {
+    await session.manager.get("p").write(new Uint8Array(0), { writeId: `${write}` });
+  }
+  child.exit();
+  assert(closedLedger.bytes > (10_000 + 4096) * 48, `${closedLedger.bytes}`);
+});
+
 Deno.test("evictions are logged, though not one by one", () => {
   const clock = new ManualClock();
   const lines: string[] = [];
