@@ -18,7 +18,9 @@ import type { SecureLayer } from "../transport/tls/secure_layer.ts";
 import type { StreamedResponse } from "../transport/door/streamed_response.ts";
 import type { Admission } from "../transport/tokens/admissions.ts";
 import { type AcceptedUpgrade, decideEntry } from "../transport/door/upgrade.ts";
-import { HttpSessions } from "./http_sessions.ts";
+import { CommandPlaces } from "./command_places.ts";
+import { accountOf } from "./http_account.ts";
+import { type HttpClient, HttpSessions } from "./http_sessions.ts";
 import { HTTP_SESSION_IDLE_MS, MAX_REQUEST_BODY_BYTES } from "./limits.ts";
 import { McpConnection } from "./mcp_connection.ts";
 import type { ProtocolServers } from "./protocol_server.ts";
@@ -43,13 +45,20 @@ const WITHHELD_HEADERS = new Set(["authorization", "connection", "host", "conten
 
 type ForeignPeer = string | null;
 
+/** What those who count as one client have. */
+interface Account {
+  readonly places: CommandPlaces;
+  openRequests: number;
+  /** Clients of the 2026 era have no session. What they own is kept here. */
+  modern: { readonly connection: McpConnection; readonly handler: McpHttpHandler } | null;
+}
+
 export class HttpEndpoint {
   readonly #options: HttpEndpointOptions;
   readonly #door: Door<ForeignPeer, AcceptedUpgrade>;
   readonly #users: LocalUsers | null;
   readonly #sessions: HttpSessions;
-  /** Clients of the 2026 era have no session. What they own is kept under their identity. */
-  readonly #holders = new Map<string, { readonly connection: McpConnection; readonly handler: McpHttpHandler }>();
+  readonly #accounts = new Map<string, Account>();
   /** One login of each holder. It outlives its request, as sessions and commands do, so that its end ends them. */
   readonly #logins = new Map<string, Admission>();
 
@@ -57,8 +66,8 @@ export class HttpEndpoint {
     this.#door = door;
     this.#options = options;
     this.#users = openLocalUsers(options);
-    const { clock, servers } = options;
-    this.#sessions = new HttpSessions({ clock, create: (connection) => servers.create("legacy", connection) });
+    const { clock, log, servers } = options;
+    this.#sessions = new HttpSessions({ clock, log, create: (connection) => servers.create("legacy", connection) });
   }
 
   /** Binds the address; rejects with a `ListenError` when that is not possible. */
@@ -84,7 +93,8 @@ export class HttpEndpoint {
   /** Lets nobody in any more, and ends all commands. */
   async close(): Promise<void> {
     this.#door.close();
-    await Promise.all([this.#sessions.close(), ...Array.from(this.#holders.values(), (own) => own.connection.close())]);
+    const accounts = [...this.#accounts.values()];
+    await Promise.all([this.#sessions.close(), ...accounts.map(({ modern }) => modern?.connection.close())]);
     await this.#door.dropAll();
     for (const login of this.#logins.values()) login.release();
     this.#users?.close();
@@ -110,7 +120,7 @@ export class HttpEndpoint {
   }
 
   async #serve(
-    { head, whenGone }: DoorRequest<ForeignPeer>,
+    { head, remote, whenGone }: DoorRequest<ForeignPeer>,
     body: Uint8Array<ArrayBuffer>,
     admission: Admission | undefined,
   ): Promise<HttpResponse | StreamedResponse> {
@@ -121,19 +131,23 @@ export class HttpEndpoint {
     admission?.revoked.addEventListener("abort", revoke, { once: true });
     if (admission?.revoked.aborted) revoke();
     const isKept = admission !== undefined && this.#keep(admission);
+    const name = accountOf(admission?.holder, remote);
+    const account = this.#account(name);
+    account.openRequests++;
     void finished.promise.then(() => {
+      account.openRequests--;
       admission?.revoked.removeEventListener("abort", revoke);
       if (!isKept) admission?.release();
     });
     gone.signal.addEventListener("abort", () => finished.resolve(), { once: true });
     try {
       const request = requestOf(head, body, gone.signal);
-      const holder = admission?.holder ?? "";
+      const client: HttpClient = { holder: admission?.holder ?? "", account: name, places: account.places };
       const isLegacy = await isLegacyRequest(request);
       gone.signal.throwIfAborted();
       const response = isLegacy
-        ? await this.#sessions.handle(request, holder, finished.promise)
-        : await this.#modern(holder).fetch(request);
+        ? await this.#sessions.handle(request, client, finished.promise)
+        : await this.#modern(account).fetch(request);
       return await answerOf(response, finished.resolve);
     } catch (error) {
       finished.resolve();
@@ -154,22 +168,36 @@ export class HttpEndpoint {
   /** Ends what belongs to a holder whose token does not let it in any more. */
   async #putOut(holder: string): Promise<void> {
     this.#logins.delete(holder);
-    const own = this.#holders.get(holder);
-    this.#holders.delete(holder);
-    await Promise.all([this.#sessions.endOf(holder), own?.connection.close()]);
+    const name = accountOf(holder, "");
+    const own = this.#accounts.get(name);
+    this.#accounts.delete(name);
+    await Promise.all([this.#sessions.endOf(holder), own?.modern?.connection.close()]);
   }
 
-  #modern(holder: string): McpHttpHandler {
-    const known = this.#holders.get(holder);
-    if (known !== undefined) return known.handler;
+  /** Those that have nothing any more are forgotten when there is a new one. */
+  #account(name: string): Account {
+    const known = this.#accounts.get(name);
+    if (known !== undefined) return known;
+    for (const [other, { modern, places, openRequests }] of this.#accounts) {
+      const isInUse = openRequests > 0 || places.taken > 0 || modern?.connection.isEmpty === false;
+      if (!isInUse && !this.#sessions.hasAnyOf(other)) this.#accounts.delete(other);
+    }
+    const account: Account = { places: new CommandPlaces(), openRequests: 0, modern: null };
+    this.#accounts.set(name, account);
+    return account;
+  }
+
+  #modern(account: Account): McpHttpHandler {
+    if (account.modern !== null) return account.modern.handler;
     const { clock, servers, log } = this.#options;
-    const connection = new McpConnection({ clock, idleMs: HTTP_SESSION_IDLE_MS, hasSession: false });
+    const { places } = account;
+    const connection = new McpConnection({ clock, idleMs: HTTP_SESSION_IDLE_MS, hasSession: false, places });
     const handler = createMcpHandler(() => servers.create("modern", connection), {
       legacy: "reject",
       maxRequestBodySize: MAX_REQUEST_BODY_BYTES,
       onerror: (error) => log.debug("MCP request not served", { reason: error.message }),
     });
-    this.#holders.set(holder, { connection, handler });
+    account.modern = { connection, handler };
     return handler;
   }
 }

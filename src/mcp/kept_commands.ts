@@ -5,8 +5,8 @@
  */
 
 import type { Clock } from "../clock.ts";
-import { invalidParams, invalidRequest } from "../errors.ts";
-import { FINISHED_COMMAND_MS, MAX_DROPPED_RESULTS, MAX_KEPT_COMMANDS, ROUND_PATIENCE_MS } from "./limits.ts";
+import { invalidParams } from "../errors.ts";
+import { FINISHED_COMMAND_MS, MAX_DROPPED_RESULTS, ROUND_PATIENCE_MS } from "./limits.ts";
 import type { RunningCommand } from "./running_command.ts";
 
 /** A call between two rounds. */
@@ -57,22 +57,30 @@ export class KeptCommands {
     this.#options = options;
   }
 
-  /** Throws when too many still run or wait. */
-  mustHaveRoom(): void {
-    if (this.#byHandle.size - this.#finished.size + this.#parked.size < MAX_KEPT_COMMANDS) return;
-    throw invalidRequest(
-      `Cannot start the command: ${MAX_KEPT_COMMANDS} others of this client still run or wait; end one with shell_stop`,
-    );
+  get isEmpty(): boolean {
+    return this.#byHandle.size === 0 && this.#parked.size === 0;
+  }
+
+  /** Commands that have ended while their questions waited for an answer. */
+  get endedRounds(): number {
+    return this.#parked.values().reduce((count, { call }) => count + (call.command.hasFinished ? 1 : 0), 0);
+  }
+
+  /** Lets go of results that nobody has fetched, oldest first, until so many are left. */
+  keepResults(count: number): void {
+    for (const handle of this.#finished) {
+      if (this.#finished.size <= count) return;
+      this.#drop(handle, "room");
+    }
   }
 
   /** Gives a handle to a command that continues without its call. */
   keep(command: RunningCommand): string {
     const handle = newName();
     const kept: Kept = { command, cancelIdle: () => {} };
-    this.#makeRoom();
     this.#byHandle.set(handle, kept);
     this.#watchIdle(handle, kept);
-    void command.finished.catch(() => {}).then(() => {
+    const note = () => {
       if (this.#byHandle.get(handle) !== kept) return;
       this.#finished.add(handle);
       const cancel = this.#options.clock.setTimer(FINISHED_COMMAND_MS, () => this.#drop(handle, "time"));
@@ -81,7 +89,9 @@ export class KeptCommands {
         cancelIdle();
         cancel();
       };
-    });
+    };
+    // In the turn in which its place is given back: a result counts like a command.
+    void command.finished.then(note, note);
     return handle;
   }
 
@@ -112,7 +122,6 @@ export class KeptCommands {
   /** Keeps a call for its next round. The returned name finds it once. */
   park(call: ParkedCall): string {
     const name = newName();
-    this.#makeRoom();
     const cancel = this.#options.clock.setTimer(ROUND_PATIENCE_MS, () => {
       this.#parked.delete(name);
       void call.command.stop();
@@ -149,14 +158,6 @@ export class KeptCommands {
     for (const { cancel } of this.#parked.values()) cancel();
     this.#parked.clear();
     this.#dropped.clear();
-  }
-
-  /** For one more: results that nobody has fetched give way. */
-  #makeRoom(): void {
-    for (const handle of this.#finished) {
-      if (this.#byHandle.size + this.#parked.size < MAX_KEPT_COMMANDS) return;
-      this.#drop(handle, "room");
-    }
   }
 
   #drop(handle: string, reason: DropReason): void {

@@ -40,10 +40,23 @@ export const PROMPT_PATIENCE_MS = 86_400_000;
 export const ROUND_PATIENCE_MS = 1_800_000;
 
 /**
- * Commands with a handle, and calls between two rounds, of one client. Each is a shell with its sandbox, or has ended
- * and holds its output. Those that have ended give way to others.
+ * Commands of one client: those that run, with a handle or in an open call, those between two rounds, and those that have
+ * ended and hold their results. Each is a shell with its sandbox, or up to 1 MiB of output. A place is taken before
+ * anything is started. Results that nobody has fetched give way.
  */
-export const MAX_KEPT_COMMANDS = 64;
+export const MAX_CLIENT_COMMANDS = 64;
+
+/**
+ * Commands that run at once for those who count as one over HTTP, in all of their sessions: two clients with all that
+ * they may have. They are some 400 processes, and 128 MiB of output.
+ */
+export const MAX_HOLDER_COMMANDS = 128;
+
+/**
+ * Calls of one client that wait for their answers: one for each command, and three looks at each. A waiting call takes
+ * some kilobytes, and a client on standard input could make any number.
+ */
+export const MAX_OPEN_CALLS = 4 * MAX_CLIENT_COMMANDS;
 
 /** Results that were dropped and that a look is still told about: handles alone, some 100 bytes each. */
 export const MAX_DROPPED_RESULTS = 1024;
@@ -95,6 +108,9 @@ export const HTTP_SESSION_IDLE_MS = 1_800_000;
 
 /** Sessions over HTTP at once: each holds a protocol instance of some 100 KiB. */
 export const MAX_HTTP_SESSIONS = 256;
+
+/** The same for those who count as one: half of all, so that there is always room for others. */
+export const MAX_HOLDER_SESSIONS = MAX_HTTP_SESSIONS / 2;
 
 /** The body of one request over HTTP. A command is a text of some kilobytes; the protocol library's own bound. */
 export const MAX_REQUEST_BODY_BYTES = 4 * 1_048_576;

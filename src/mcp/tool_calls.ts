@@ -87,6 +87,15 @@ export class ToolCalls {
   }
 
   async call(call: ToolCall): Promise<CallOutcome> {
+    const leave = call.connection.enter();
+    try {
+      return await this.#call(call);
+    } finally {
+      leave();
+    }
+  }
+
+  async #call(call: ToolCall): Promise<CallOutcome> {
     const { hasHandles } = this.#options;
     if (call.tool !== "shell" && !(hasHandles && ["shell_poll", "shell_input", "shell_stop"].includes(call.tool))) {
       throw invalidParams("tool not found");
@@ -109,9 +118,7 @@ export class ToolCalls {
 
   async #shell(call: ToolCall): Promise<CallOutcome> {
     const args = shellArguments(call.arguments, this.#options.hasHandles);
-    call.connection.kept.mustHaveRoom();
-    const command = this.#options.start(args, call);
-    call.connection.own(command);
+    const command = call.connection.start(() => this.#options.start(args, call));
     return await this.#attend(call, { command, waitMs: args.yieldMs, handle: null, rounds: 0 });
   }
 

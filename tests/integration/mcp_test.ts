@@ -5,6 +5,7 @@ import { McpHttpClient } from "../support/mcp_http_client.ts";
 import { McpPeer } from "../support/mcp_peer.ts";
 import { mcpTest, RULES, shell, textOf } from "../support/mcp_scene.ts";
 import { McpServer } from "../support/mcp_server.ts";
+import { processesMarked } from "../support/proc.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { serverCommand, TestServer } from "../support/test_server.ts";
 import { until } from "../support/until.ts";
@@ -54,6 +55,24 @@ mcpTest("output keeps its order where it is asked for, and is whole when a child
   assert.equal(textOf(merged).output, "o1\ne1\no2\ne2\no3\ne3\n");
   assert.equal(textOf(await peer.call("shell", shell(command))).output, "o1\no2\no3\ne1\ne2\ne3\n");
   assert.equal(textOf(await peer.call("shell", shell("sleep 600 & echo hi"))).output, "hi\n");
+});
+
+mcpTest("of a hundred commands that are asked for at once no more start than a client may have", async ({ env }) => {
+  await using server = new McpServer({ args: ["--tools", "all"], env });
+  const { peer } = server;
+  await peer.initialize();
+  const call = () => peer.call("shell", { ...shell("exec sleep 61779"), yield_ms: 1500 });
+  const answers = await Promise.allSettled(Array.from({ length: 100 }, call));
+  const refused = answers.filter((answer) => answer.status === "rejected");
+  for (const { reason } of refused) {
+    assert.match(reason.message, /^Cannot start the command: 64 others of this client still run or wait; end one/);
+  }
+  assert.equal(refused.length, 36);
+  const [first] = answers.flatMap((answer) => answer.status === "fulfilled" ? [textOf(answer.value)] : []);
+  assert.equal(textOf(await peer.call("shell_stop", { handle: first.handle })).stopped, true);
+  assert.equal(textOf(await peer.call("shell", shell("echo room"))).output, "room\n");
+  await server[Symbol.asyncDispose]();
+  assert.deepEqual(processesMarked("sleep 61779"), []);
 });
 
 mcpTest("a command is continued by its handle: polled, written to, stopped", async ({ env }) => {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { FINISHED_COMMAND_MS, MAX_KEPT_COMMANDS, OUTPUT_GATHER_MS } from "../../src/mcp/limits.ts";
+import { FINISHED_COMMAND_MS, MAX_CLIENT_COMMANDS, MAX_OPEN_CALLS, OUTPUT_GATHER_MS } from "../../src/mcp/limits.ts";
 import { McpError } from "../support/mcp_peer.ts";
 import { until } from "../support/until.ts";
 import { Scene, textOf } from "./scene.ts";
@@ -172,7 +172,7 @@ Deno.test("commands that have ended give way to others, oldest first, and a late
   };
   const told = (handle: string) => peer.call("shell_poll", { handle }).then(textOf, ({ message }) => message);
   const kept = [];
-  while (kept.length < MAX_KEPT_COMMANDS) kept.push(await start());
+  while (kept.length < MAX_CLIENT_COMMANDS) kept.push(await start());
   await assert.rejects(peer.call("shell", ARGS), /64 others of this client still run or wait; end one/);
 
   // Not in the order in which they began.
@@ -198,9 +198,76 @@ Deno.test("commands that have ended give way to others, oldest first, and a late
   await scene.passTimeUntil(later[0]!.shell.closed);
   await until(() => {
     scene.clock.advance(FINISHED_COMMAND_MS);
-    return scene.clock.pending === MAX_KEPT_COMMANDS - 1;
+    return scene.clock.pending === MAX_CLIENT_COMMANDS - 1;
   }, () => `${scene.clock.pending} timers`);
   assert.match(await told(later[0]!.handle), /because nobody fetched it within 10 minutes/);
+});
+
+Deno.test("of commands that are started at once no more begin than a client may have, and each end gives its place back", async () => {
+  const scene = new Scene({ hasHandles: true });
+  const { peer } = await scene.client();
+  const long = { ...ARGS, yield_ms: 3_600_000, timeout_ms: 9_000_000 };
+  const answers = Array.from({ length: MAX_CLIENT_COMMANDS }, () => peer.call("shell", long));
+  const refusal = async () => {
+    const call = peer.call("shell", { ...ARGS, yield_ms: 0 }).then(() => "it began", ({ message }) => message);
+    await scene.passTimeUntil(call);
+    return await call;
+  };
+  for (const told of await Promise.all(Array.from({ length: 40 }, refusal))) {
+    assert.match(
+      told,
+      /Cannot start the command: 64 others of this client still run or wait; end one \(shell_stop\), or/,
+    );
+  }
+  assert.equal(scene.shells.shells.length, MAX_CLIENT_COMMANDS);
+  const { shells } = scene.shells;
+
+  // By itself, because its client gives it up, and because it cannot be started.
+  shells[0]!.exit(0);
+  await answers[0];
+  let started = scene.shells.next();
+  const requestId = peer.nextId;
+  void peer.call("shell", long).catch(() => {});
+  const shell = await started;
+  assert.match(await refusal(), /still run or wait/);
+  peer.notify("notifications/cancelled", { requestId });
+  await shell.exited;
+  scene.shells.refusal = "no sandbox here";
+  // Its place comes back when nothing of it runs any more, of which a client that gave it up is not told.
+  while (/still run or wait/.test(await refusal()));
+  for (let count = 0; count < 3; count++) await assert.rejects(peer.call("shell", ARGS), /no sandbox here/);
+  for (let count = 0; count < 3; count++) {
+    await assert.rejects(peer.call("shell", { ...ARGS, workdir: 1 }), /failed to deserialize parameters/);
+  }
+  scene.shells.refusal = null;
+  started = scene.shells.next();
+  const last = peer.call("shell", ARGS);
+  (await started).exit(0);
+  assert.equal(textOf(await last).exit_code, 0);
+  for (const other of shells) other.exit(0);
+  await Promise.all(answers);
+});
+
+Deno.test("calls that wait for their answers are bounded, and each answer makes room for another call", async () => {
+  const scene = new Scene({ hasHandles: true });
+  const { peer } = await scene.client();
+  const { shell, handle } = await scene.leftRunning(peer, ARGS);
+  const look = () => peer.call("shell_poll", { handle, wait_ms: 45_000 }).then(textOf, ({ message }) => message);
+  const looks = Array.from({ length: MAX_OPEN_CALLS }, look);
+  const tooMany = look();
+  await scene.passTimeUntil(tooMany);
+  assert.match(
+    await tooMany,
+    /Cannot serve the call: 256 others of this client wait for their answers; cancel one, or/,
+  );
+  shell.print("news\n");
+  const answered = Promise.any(looks);
+  await scene.passTimeUntil(answered);
+  await answered;
+  const later = look();
+  shell.exit(0);
+  assert.equal((await Promise.all(looks)).filter(({ output }) => output === "news\n").length, 1);
+  assert.equal((await later).exit_code ?? 0, 0);
 });
 
 Deno.test("progress is told to clients that sent a token", async () => {

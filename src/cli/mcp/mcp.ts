@@ -8,8 +8,10 @@ import { withoutNeverPassedOn } from "../../launch/own_credentials.ts";
 import { createLogger, type Logger } from "../../log.ts";
 import { auditLog, type AuditSink } from "../../mcp/audit.ts";
 import { startCommand, type StarterOptions } from "../../mcp/command_starter.ts";
+import { CommandPlaces } from "../../mcp/command_places.ts";
 import { ExecDecider } from "../../mcp/exec_decider.ts";
 import { LazyShells } from "../../mcp/lazy_shells.ts";
+import { MAX_CLIENT_COMMANDS } from "../../mcp/limits.ts";
 import { McpConnection } from "../../mcp/mcp_connection.ts";
 import { ProtocolServers } from "../../mcp/protocol_server.ts";
 import { serveStandardStreams } from "../../mcp/standard_streams.ts";
@@ -144,8 +146,9 @@ async function serveStdio(
   { signal, log }: { signal: AbortSignal; log: Logger },
 ): Promise<void> {
   const connections: McpConnection[] = [];
+  const places = new CommandPlaces(MAX_CLIENT_COMMANDS);
   await serveStandardStreams((era) => {
-    const connection = new McpConnection({ clock: systemClock, idleMs: null });
+    const connection = new McpConnection({ clock: systemClock, idleMs: null, places });
     connections.push(connection);
     return servers.create(era, connection);
   }, { signal, log });
