@@ -77,6 +77,11 @@ export type PlannedDescriptor =
    * before the sandbox is taken down. One more byte follows when nothing is left of what it started, if something was.
    */
   | { readonly fd: number; readonly type: "end" }
+  /**
+   * What the command writes to. The program's own standard output and error are then a pipe for its complaints: a wrapper
+   * keeps those two open for as long as anything runs, and the command's output would have no end before that.
+   */
+  | { readonly fd: number; readonly type: "output"; readonly stream: "stdout" | "stderr" }
   /** `ns_last_pid`, open for writing; where the kernel has none, nothing that counts. */
   | { readonly fd: number; readonly type: "lastPid" }
   /** Empty when the child starts; the command is written to it later. Read-only in the child. */

@@ -235,6 +235,7 @@ function openPlanned(planned: PlannedDescriptor, ends: ReportEnds, copies: Copie
       return ends[planned.type];
     case "command":
     case "end":
+    case "output":
       throw new Error("a plan of a watched command is carried out by the backend alone");
     case "lastPid":
       return copies.own(openDescriptor("/proc/sys/kernel/ns_last_pid", O_WRONLY));

@@ -89,17 +89,21 @@ export function planBubblewrap(
   const listensForDenials = (asksBeforeExec || options.reportsDenials === true) && policy.network === "restricted";
   const { network } = policy;
   const isLate = command === null;
+  const tellsEnd = options.tellsEnd === true && architecture === "x86_64";
   let nextFd = FIRST_FURTHER_FD;
   const numberIf = (isWanted: boolean): number | null => isWanted ? nextFd++ : null;
   const further = {
     // The wrapper itself.
     wrapperFd: numberIf(isRoot),
-    endFd: numberIf(options.tellsEnd === true && architecture === "x86_64"),
+    endFd: numberIf(tellsEnd),
+    // Of those that bubblewrap passes on it closes its own, but never the first three.
+    stdoutFd: numberIf(tellsEnd),
+    stderrFd: numberIf(tellsEnd),
     // For others the stub has no right to choose numbers.
     lastPidFd: numberIf(isRoot),
     commandFd: numberIf(isLate),
   };
-  const { wrapperFd, endFd, lastPidFd, commandFd } = further;
+  const { wrapperFd, endFd, stdoutFd, stderrFd, lastPidFd, commandFd } = further;
   const firstMountFd = nextFd;
   const { filter, stub } = programsFor({
     ...{ architecture, network, listensForDenials, asksBeforeExec, closesMounts, isRoot, devices, maxProcesses },
@@ -160,6 +164,8 @@ export function planBubblewrap(
       { fd: INFO_FD, type: "info" },
       ...(wrapperFd !== null ? [{ fd: wrapperFd, type: "program", path: tool.path } as const] : []),
       ...(endFd !== null ? [{ fd: endFd, type: "end" } as const] : []),
+      ...(stdoutFd !== null ? [{ fd: stdoutFd, type: "output", stream: "stdout" } as const] : []),
+      ...(stderrFd !== null ? [{ fd: stderrFd, type: "output", stream: "stderr" } as const] : []),
       ...(lastPidFd !== null ? [{ fd: lastPidFd, type: "lastPid" } as const] : []),
       ...(commandFd !== null ? [{ fd: commandFd, type: "command" } as const] : []),
       ...mounts.descriptors,
@@ -196,6 +202,8 @@ interface ProgramOptions {
   readonly isRoot: boolean;
   readonly wrapperFd: number | null;
   readonly endFd: number | null;
+  readonly stdoutFd: number | null;
+  readonly stderrFd: number | null;
   readonly lastPidFd: number | null;
   /** Null: the command is known. */
   readonly commandFd: number | null;
@@ -208,7 +216,7 @@ const programs = new Map<string, Programs>();
 /** The same options always give the same bytes, so they are made once. */
 function programsFor(options: ProgramOptions): Programs {
   const { architecture, network, listensForDenials, asksBeforeExec, closesMounts, maxProcesses } = options;
-  const { isRoot, wrapperFd, endFd, lastPidFd, commandFd, devices } = options;
+  const { isRoot, wrapperFd, endFd, stdoutFd, stderrFd, lastPidFd, commandFd, devices } = options;
   const key = JSON.stringify(options);
   const made = programs.get(key) ?? {
     filter: seccompProgram({
@@ -228,6 +236,7 @@ function programsFor(options: ProgramOptions): Programs {
         ...[wrapperFd, commandFd].filter((fd) => fd !== null),
       ],
       ...(endFd === null ? {} : { endDescriptor: endFd }),
+      ...(stdoutFd === null || stderrFd === null ? {} : { outputs: [stdoutFd, stderrFd] as const }),
       ...(lastPidFd === null ? {} : { lastPidDescriptor: lastPidFd }),
       limits: processLimits(maxProcesses),
       ...(commandFd === null ? {} : { commandDescriptor: commandFd }),

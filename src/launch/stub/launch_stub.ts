@@ -45,6 +45,8 @@ export interface StubOptions {
    * `awaitsGo`.
    */
   readonly commandDescriptor?: number;
+  /** What becomes the command's standard output and error, if those that the stub has are not the command's. */
+  readonly outputs?: readonly [stdout: number, stderr: number];
   /** Further descriptors that the command must not inherit. */
   readonly closeOnExec?: readonly number[];
   /** Signals, by number, that are blocked when the command starts. Only tests set any. */
@@ -117,6 +119,7 @@ export interface ListeningFilter {
 
 /** What the stub was doing when it failed. One letter each on the wire. */
 const STAGES = {
+  O: "take its output over",
   U: "make its namespaces",
   V: "set up what is inside",
   P: "protect its devices",
@@ -147,6 +150,7 @@ export const CLOSING_CAPABILITIES = { CAP_SYS_ADMIN: 21, CAP_SETPCAP: 8 } as con
 /** `_LINUX_CAPABILITY_VERSION_3`: two words for each set. */
 const CAPABILITY_VERSION = 0x20080522;
 
+const STDOUT = 1;
 const SIG_SETMASK = 2;
 const F_SETFD = 2;
 const FD_CLOEXEC = 1;
@@ -208,8 +212,13 @@ function assemble(options: StubOptions, dataAddress: number): Uint8Array<ArrayBu
   });
   const { reportDescriptor, landlockDescriptor, endDescriptor, lastPidDescriptor, closeOnExec = [] } = options;
   const optional = [landlockDescriptor, endDescriptor, lastPidDescriptor].filter((number) => number !== undefined);
-  const own = [reportDescriptor, ...optional, ...closeOnExec];
+  const { outputs = [] } = options;
+  const own = [reportDescriptor, ...optional, ...outputs, ...closeOnExec];
   for (const descriptor of own) call("fcntl", descriptor, F_SETFD, FD_CLOEXEC);
+  outputs.forEach((descriptor, index) => {
+    call("dup3", descriptor, STDOUT + index, 0);
+    orFail("O");
+  });
   if (options.dropCapabilities !== undefined) {
     call("prctl", PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     call("prctl", PR_SET_SECUREBITS, SECUREBITS_NO_PRIVILEGED_ROOT, 0, 0, 0);

@@ -163,13 +163,8 @@ function listPids(): number[] {
 
 /** Entries of a directory whose names are numbers. None of one that cannot be opened. */
 export function listNumbers(path: string): number[] {
-  return listNumbersIn(path) ?? [];
-}
-
-/** The same, but null if the directory cannot be opened. */
-export function listNumbersIn(path: string): number[] | null {
   const fd = openDescriptor(path, O_RDONLY);
-  if (fd < 0) return null;
+  if (fd < 0) return [];
   const numbers: number[] = [];
   const buffer = allocate(DIRECTORY_BYTES);
   const view = new DataView(buffer.buffer);

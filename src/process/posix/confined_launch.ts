@@ -68,6 +68,8 @@ export interface LaunchOutcome {
   readonly firstPid: number | null;
   /** Who stays behind to tell how the command ended, and in which pipe; of a plan that has such a stub. */
   readonly teller?: { readonly pipe: number; readonly pid: number | null };
+  /** What a wrapper said of its failure, if it did not say it where the command writes. */
+  readonly complaint: string;
 }
 
 export class ConfinedLaunch {
@@ -118,9 +120,10 @@ export class ConfinedLaunch {
   /** Starts the plan's program and returns its pid. Throws the operating system's reason when it cannot be started. */
   spawn(stdio: ChildStdio): number {
     const { program: path, argv, cwd, env, blockedSignals } = this.#plan;
+    const own = this.#descriptors.placeOutputs(stdio);
     const { sources } = this.#descriptors;
     const start = { path, descriptors: sources, blockedSignals };
-    const pid = spawnExactly({ argv, arg0: null, cwd, env }, withProtectedInput(stdio), start);
+    const pid = spawnExactly({ argv, arg0: null, cwd, env }, withProtectedInput(own), start);
     this.#descriptors.closeSources();
     this.#pid = pid;
     return pid;
@@ -140,7 +143,7 @@ export class ConfinedLaunch {
     onListener: (listener: number) => void,
     late: LateStart | null = null,
   ): Promise<LaunchOutcome> {
-    const { report, info, command, end } = this.#descriptors.takeMessages();
+    const { report, info, command, end, complaint } = this.#descriptors.takeMessages();
     const view = this.#view;
     let firstPid: number | null = null;
     let tellerPid: number | null = null;
@@ -174,6 +177,9 @@ export class ConfinedLaunch {
     this.#descriptors.closePaths();
     if (info !== null) closeDescriptor(info);
     if (command !== null) closeDescriptor(command);
+    // Whoever has complained has ended, and with the last of them the report.
+    const words = complaint === null ? "" : new TextDecoder().decode(readNow(complaint));
+    if (complaint !== null) closeDescriptor(complaint);
     const outcome = ((): StubReport => {
       if (isHeld) return notConfined("wait for its command");
       if (problem !== null) return notConfined(`put every mount in its place: ${problem}`);
@@ -181,10 +187,10 @@ export class ConfinedLaunch {
       return notConfined(`set up the sandbox within ${SET_UP_TIMEOUT_MS / 1000} s`);
     })();
     if (end !== null && outcome.type === "executed") {
-      return { report: outcome, firstPid, teller: { pipe: end, pid: tellerPid } };
+      return { report: outcome, firstPid, teller: { pipe: end, pid: tellerPid }, complaint: words };
     }
     if (end !== null) closeDescriptor(end);
-    return { report: outcome, firstPid };
+    return { report: outcome, firstPid, complaint: words };
   }
 
   /** There is no child. */
@@ -209,12 +215,12 @@ function notConfined(failure: string): StubReport {
   return { type: "notConfined", failure, errno: null };
 }
 
-/** Several times what the wrapper reports. */
-const MAX_INFO_BYTES = 4096;
+/** Several times what a wrapper reports, or says of a failure. */
+const MAX_WORDS_BYTES = 4096;
 
 /** What is already in a pipe. */
 function readNow(pipe: number): Uint8Array {
   setNonblocking(pipe);
-  const bytes = allocate(MAX_INFO_BYTES);
+  const bytes = allocate(MAX_WORDS_BYTES);
   return bytes.subarray(0, Math.max(0, readInto(pipe, bytes)));
 }

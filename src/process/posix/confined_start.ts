@@ -74,7 +74,7 @@ export class ConfinedStarts {
     const execAnswerer = (): ExecAnswerer | null => decider instanceof WaitingSandbox ? decider.answerer : decider;
     let calls: SupervisedCalls | null = null;
     execAnswerer()?.begins(launch.policy);
-    const { report, firstPid, teller } = await launch.outcome(reactor, (listener) => {
+    const { report, firstPid, teller, complaint: words } = await launch.outcome(reactor, (listener) => {
       const answererOf = (number: number) => EXEC_NUMBERS.includes(number) ? execAnswerer() : recorder;
       calls = this.#supervise(reactor, listener, { answererOf, ended: () => execAnswerer()?.ended?.() });
     }, late);
@@ -93,13 +93,13 @@ export class ConfinedStarts {
       return process;
     }
     (calls as SupervisedCalls | null)?.close();
-    // The wrapper's complaint is in its pipes. The command never started.
+    // The wrapper's complaint may be in the command's pipes. The command never started.
     const complaint = new SetUpComplaint();
     process.begin(complaint);
     process.killIfRunning();
     await this.#releaseAfter(endOfTree(process, tree), launch);
     process.dispose();
-    throw new SandboxSetUpError(report, complaint.text);
+    throw new SandboxSetUpError(report, words + complaint.text);
   }
 
   /** Resolves when nothing is left on the disk. To be called when all children have ended. */

@@ -9,7 +9,8 @@ import { internalError, invalidRequest } from "../../errors.ts";
 import type { LandlockRuleset } from "../../launch/backends/landlock.ts";
 import type { PlannedDescriptor } from "../../launch/launch_plan.ts";
 import { toByteString } from "../../os/files/byte_string.ts";
-import { closeDescriptor, duplicate, failure, openDescriptor, openPipe } from "../../os/descriptor.ts";
+import { closeDescriptor, duplicate, failure, openDescriptor, openPipe, raiseDescriptor } from "../../os/descriptor.ts";
+import type { ChildStdio } from "../../os/children/spawn.ts";
 import { ELOOP, ENOENT, ENOTDIR } from "../../os/errno.ts";
 import { O_PATH, O_WRONLY, openWithoutLinks } from "../../os/files/file_calls.ts";
 import { addPathRule, createRuleset } from "../../os/children/landlock.ts";
@@ -35,10 +36,16 @@ export class PlanOutdatedError extends Error {
   }
 }
 
+/** What we hold the other end of. */
+type Message = "report" | "info" | "command" | "end" | "complaint";
+
 export class PlanDescriptors {
-  /** For the child's descriptors 3, 4, 5 and so on. */
-  readonly sources: readonly number[];
-  readonly #messages = new Map<"report" | "info" | "command" | "end", number>();
+  readonly #sources: number[] = [];
+  /** Which of them are the command's output: until that is placed, copies of where the child complains. */
+  readonly #outputs = new Map<number, "stdout" | "stderr">();
+  /** Where the child complains, if that is not where the command writes. */
+  #complaints: number | null = null;
+  readonly #messages = new Map<Message, number>();
   /** Kept until the end, so that no other file can get the identity of one that was opened. */
   readonly #paths: number[] = [];
 
@@ -50,12 +57,11 @@ export class PlanDescriptors {
         `Cannot confine: the sandbox names ${inOrder.length} paths; ${MAX_DESCRIPTORS} are possible`,
       );
     }
-    const sources: number[] = [];
-    this.sources = sources;
     try {
       for (const descriptor of inOrder) {
-        sources.push(moveUp(this.#open(descriptor), FIRST_FD + inOrder.length));
-        if (descriptor.type === "path") this.#paths.push(sources.at(-1)!);
+        if (descriptor.type === "output") this.#outputs.set(this.#sources.length, descriptor.stream);
+        this.#sources.push(moveUp(this.#open(descriptor), FIRST_FD + inOrder.length));
+        if (descriptor.type === "path") this.#paths.push(this.#sources.at(-1)!);
       }
     } catch (error) {
       this.closeAll();
@@ -63,25 +69,46 @@ export class PlanDescriptors {
     }
   }
 
+  /** For the child's descriptors 3, 4, 5 and so on. */
+  get sources(): readonly number[] {
+    return this.#sources;
+  }
+
+  /** Puts the command's output where the plan wants it. Returns what the child itself gets, for one start. */
+  placeOutputs(stdio: ChildStdio): ChildStdio {
+    const complaints = this.#complaints;
+    if (complaints === null) return stdio;
+    if (stdio.type === "terminal") throw new Error("a launch plan with places for output needs pipes");
+    for (const [index, stream] of this.#outputs) {
+      const output = raiseDescriptor(stdio[stream], FIRST_FD + this.#sources.length);
+      closeDescriptor(this.#sources[index]!);
+      this.#sources[index] = output;
+    }
+    return { ...stdio, stdout: complaints, stderr: complaints };
+  }
+
   /**
    * Our ends of what the child will write to, a socket and pipes, and of what its command comes in. The caller takes them
    * over.
    */
-  takeMessages(): { report: number; info: number | null; command: number | null; end: number | null } {
+  takeMessages(): { report: number } & Record<Exclude<Message, "report">, number | null> {
     const report = this.#messages.get("report");
     const info = this.#messages.get("info") ?? null;
     const command = this.#messages.get("command") ?? null;
     const end = this.#messages.get("end") ?? null;
+    const complaint = this.#messages.get("complaint") ?? null;
     if (report === undefined) throw new Error("a launch plan has no report");
     this.#messages.clear();
-    return { report, info, command, end };
+    return { report, info, command, end, complaint };
   }
 
   /**
    * To be called as soon as the child has its own copies, so that only the child holds them open. Paths are not closed.
    */
   closeSources(): void {
-    for (const fd of this.sources) if (!this.#paths.includes(fd)) closeDescriptor(fd);
+    for (const fd of this.#sources) if (!this.#paths.includes(fd)) closeDescriptor(fd);
+    if (this.#complaints !== null) closeDescriptor(this.#complaints);
+    this.#complaints = null;
   }
 
   closePaths(): void {
@@ -121,13 +148,18 @@ export class PlanDescriptors {
       }
       case "lastPid":
         return openLastPid();
+      case "output":
+        return duplicate(this.#complaints ??= this.#openPipeFor("complaint"));
       case "end":
-      case "info": {
-        const { readEnd, writeEnd } = openPipe();
-        this.#messages.set(planned.type, readEnd);
-        return writeEnd;
-      }
+      case "info":
+        return this.#openPipeFor(planned.type);
     }
+  }
+
+  #openPipeFor(message: Message): number {
+    const { readEnd, writeEnd } = openPipe();
+    this.#messages.set(message, readEnd);
+    return writeEnd;
   }
 }
 

@@ -29,13 +29,6 @@ import type { ToldEnd } from "./told_end.ts";
 import { SIGKILL } from "../signals.ts";
 import { isLiving, type TreeRoot } from "./tree_snapshot.ts";
 
-/** When to look again for children that still hold a command's output: after this long, and then after twice as long. */
-const FIRST_WRITERS_LOOK_MS = 5;
-/** Whoever has not redirected its output by then may still do so, or end, but nobody waits for that second. */
-const MAX_WRITERS_WAIT_MS = 1_000;
-/** However many processes there are, looks take no more than this part of the time. */
-const WRITERS_LOOK_SHARE = 1 / 20;
-
 export interface PosixProcessParts {
   readonly channels: ChildChannels<OutputStream>;
   readonly reactor: Reactor;
@@ -59,7 +52,6 @@ export class PosixProcess implements SpawnedProcess {
   #observer: ProcessObserver | null = null;
   #hasBegun = false;
   readonly #onReaping: () => void;
-  readonly #outputs: readonly number[];
   readonly #readers: readonly FdReader[];
   readonly #writer: FdWriter | null;
   readonly #master: number | null;
@@ -69,7 +61,6 @@ export class PosixProcess implements SpawnedProcess {
   #endHold: Promise<void> | null = null;
   #told: ToldEnd | null = null;
   #firstInside: number | null = null;
-  #writersTimer: ReturnType<typeof setTimeout> | undefined;
   #hasToldExit = false;
   cleared: Promise<void> | null = null;
   #networkDenials: readonly NetworkDenial[] | null = null;
@@ -86,7 +77,6 @@ export class PosixProcess implements SpawnedProcess {
     this.#slave = channels.slave;
     this.#master = channels.slave === null ? null : channels.outputs[0]!.fd;
     this.#writer = channels.input === null ? null : new FdWriter(reactor, channels.input);
-    this.#outputs = channels.outputs.map(({ fd }) => fd);
     this.#openReaders = channels.outputs.length;
     this.#readers = channels.outputs.map(({ stream, fd }) =>
       new FdReader(reactor, fd, {
@@ -107,7 +97,7 @@ export class PosixProcess implements SpawnedProcess {
     this.#observer = observer;
     // Both report in a later turn of the event loop.
     noticeExit(this.#reactor, this.pid, (status) => this.#exited(status), this.#exitNotice);
-    this.#told?.begin((status) => this.#tellCommandExit(status));
+    this.#told?.begin((status) => this.#tellExit(status));
     if (this.#isReading) this.resumeOutput();
     else queueMicrotask(() => this.#reportEnd());
   }
@@ -225,21 +215,6 @@ export class PosixProcess implements SpawnedProcess {
     else this.#tellExit(status);
   }
 
-  #tellCommandExit(status: ChildStatus): void {
-    this.#tellExit(status);
-    this.#endOutputWithoutWriters(FIRST_WRITERS_LOOK_MS);
-  }
-
-  /** Children that the command has just left may be about to redirect their output. So it looks again and again. */
-  #endOutputWithoutWriters(againAfterMs: number): void {
-    if (!this.#isReading || this.#told === null || this.#told.leavesNothing()) return;
-    const startedAtMs = performance.now();
-    if (!this.#told.leavesWriters(this.#outputs)) return this.stopReading();
-    const restMs = Math.max(againAfterMs, (performance.now() - startedAtMs) / WRITERS_LOOK_SHARE);
-    const nextMs = Math.min(2 * againAfterMs, MAX_WRITERS_WAIT_MS);
-    this.#writersTimer = setTimeout(() => this.#endOutputWithoutWriters(nextMs), restMs);
-  }
-
   #tellExit(status: ChildStatus): void {
     if (this.#hasToldExit) return;
     this.#hasToldExit = true;
@@ -276,7 +251,6 @@ export class PosixProcess implements SpawnedProcess {
 
   #closeOutput(): void {
     this.#isReading = false;
-    clearTimeout(this.#writersTimer);
     for (const reader of this.#readers) reader.close();
     // A terminal has only one life: if nobody reads from it, nothing is typed into it either, and closing it hangs it
     // up.

@@ -77,6 +77,21 @@ Deno.test("planBubblewrap() starts the stub through bubblewrap, and tells the pr
   ]);
 });
 
+Deno.test("planBubblewrap() keeps a command's output from bubblewrap, where its end is told", () => {
+  const { descriptors } = planBubblewrap(COMMAND, { files: files("read"), network: "restricted" }, {
+    tool: TOOL,
+    architecture: "x86_64",
+    isRoot: false,
+    kernelMounts: NO_KERNEL_MOUNTS,
+    tellsEnd: true,
+  });
+  assert.deepEqual(descriptors.slice(5), [
+    { fd: 8, type: "end" },
+    { fd: 9, type: "output", stream: "stdout" },
+    { fd: 10, type: "output", stream: "stderr" },
+  ]);
+});
+
 Deno.test("planBubblewrap() gives all arguments in this order", () => {
   assert.deepEqual(argumentsOf(files("read", [rule("write", "/ws")])), [
     "--die-with-parent",

@@ -63,6 +63,24 @@ test("launchStub() reports a restriction that it could not apply, and runs nothi
   assert.equal(filter.code, 126);
 });
 
+test("launchStub() gives the program other outputs than its own, and nothing else of them", async () => {
+  const { readEnd, writeEnd } = openPipe();
+  const script = "echo out; echo err >&2; echo /proc/self/fd/*";
+  const plan = stubPlan(["/bin/sh", "sh", "-c", script], { outputs: [5, 6] });
+  const given = (fd: number) => ({ fd, type: "given", descriptor: writeEnd }) as const;
+  const run = await runPlan({ ...plan, descriptors: [...plan.descriptors, given(5), given(6)] });
+  assert.deepEqual(run, { code: 0, stdout: "", stderr: "", report: { type: "executed" } });
+  const written = allocate(256);
+  const text = new TextDecoder().decode(written.subarray(0, readInto(readEnd, written)));
+  assert.match(text, /^out\nerr\n(\/proc\/self\/fd\/[0123] ?)+\n$/);
+  [readEnd, writeEnd].forEach(closeDescriptor);
+});
+
+test("launchStub() reports outputs that it does not have, and runs nothing", async () => {
+  const { report } = await runPlan(stubPlan(["/bin/echo", "echo", "ran"], { outputs: [9, 9] }));
+  assert.deepEqual(report, { type: "notConfined", failure: "take its output over", errno: 9 });
+});
+
 test("launchStub() binds the program to the filter it carries", async () => {
   const seccomp = seccompProgram({ architecture: ARCHITECTURE, network: "restricted" });
   const run = await runPlan(stubPlan(["/bin/sh", "sh", "-c", "grep -E '^(NoNewPrivs|Seccomp):' /proc/self/status"], {

@@ -96,23 +96,24 @@ sandboxTest("a file that is not a program is reported by the operating system's 
   });
 });
 
-sandboxTest("a wrapper that fails is an error that names the sandbox and not the command's exit", async (host) => {
-  const confinement = host.service.confineCommand(host.sandbox("read /, write ws"), {
-    ...shell("echo ran"),
-    enforceManagedNetwork: false,
-  })!;
-  const broken = async (): Promise<PreparedLaunch> => {
-    const { plan, release } = await confinement.prepare();
-    const argv = [...plan.argv.slice(0, 3), "--no-such-option", ...plan.argv.slice(3)];
-    return { plan: { ...plan, argv }, release };
-  };
-  const failure = await RecordedChild.start(host.backend, { ...shell("echo ran"), confinement: { prepare: broken } })
-    .then(() => null, (error) => error);
-  assert.ok(failure instanceof SandboxSetUpError);
-  assert.equal(failure.kind, "internal");
-  assert.match(failure.message, /^Cannot start process in its sandbox: .*no-such-option/);
-  assert.deepEqual(namesIn(`${host.root}/ws`), ["esc", "escd", "in.txt", "sub"]);
-});
+for (const tellsEnd of [false, true]) {
+  const who = tellsEnd ? "a wrapper whose command writes elsewhere" : "a wrapper";
+  sandboxTest(`${who} that fails is an error that names the sandbox and not the command's exit`, async (host) => {
+    const request = { ...shell("echo ran"), enforceManagedNetwork: false, tellsEnd };
+    const confinement = host.service.confineCommand(host.sandbox("read /, write ws"), request)!;
+    const broken = async (): Promise<PreparedLaunch> => {
+      const { plan, release } = await confinement.prepare();
+      const argv = [...plan.argv.slice(0, 3), "--no-such-option", ...plan.argv.slice(3)];
+      return { plan: { ...plan, argv }, release };
+    };
+    const failure = await RecordedChild.start(host.backend, { ...shell("echo ran"), confinement: { prepare: broken } })
+      .then(() => null, (error) => error);
+    assert.ok(failure instanceof SandboxSetUpError);
+    assert.equal(failure.kind, "internal");
+    assert.match(failure.message, /^Cannot start process in its sandbox: .*no-such-option/);
+    assert.deepEqual(namesIn(`${host.root}/ws`), ["esc", "escd", "in.txt", "sub"]);
+  });
+}
 
 sandboxTest("an interrupt runs the trap of the program inside", async (host) => {
   const request = shell("trap 'echo caught; exit 3' INT; echo up; while :; do sleep 0.05; done", {

@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { closeDescriptor, openPipe, writeFrom } from "../../../src/os/descriptor.ts";
-import { listNumbersIn } from "../../../src/os/children/procfs.ts";
 import { sharedReactor } from "../../../src/os/loop/reactor.ts";
 import type { ChildStatus } from "../../../src/os/children/child_reaping.ts";
-import { isBelow, ToldEnd } from "../../../src/process/posix/told_end.ts";
-import { until } from "../../support/until.ts";
+import { ToldEnd } from "../../../src/process/posix/told_end.ts";
+import { RecordedChild, shell } from "../../support/recorded_child.ts";
+import { sandboxTest } from "../../support/sandbox_host.ts";
 
 /** `exit 7`, and nothing else is left. */
 const ALONE = Uint8Array.of(0, 7, 0, 0, 1);
@@ -54,64 +54,23 @@ Deno.test("ToldEnd believes how a command ended, and that nothing is left where 
   await Promise.all([childless.status, parent.status]);
 });
 
-/** As a daemon does it. */
-const CLOSING_ALL = "for fd in /proc/$BASHPID/fd/*; do eval exec ${fd##*/}'>&-'; done";
-
-Deno.test("ToldEnd counts those as writers that have the output open, and not those that have nothing open", async () => {
-  const output = openPipe();
-  const told = openPipe();
-  const opened = `/proc/${Deno.pid}/fd/${output.writeEnd}`;
-  for (
-    const [redirection, isWriter] of [
-      [`exec > ${opened}`, true],
-      [`exec 2> ${opened} > /dev/null`, true],
-      ["exec > /dev/null 2>&1", false],
-      [CLOSING_ALL, false],
-    ] as const
-  ) {
-    const script = `(${redirection}; exec sleep 1000) & echo $!; wait`;
-    const teller = new Deno.Command("bash", { args: ["-c", script], stdout: "piped", stderr: "null" }).spawn();
-    const reader = teller.stdout.getReader();
-    const child = Number(new TextDecoder().decode((await reader.read()).value));
-    await until(() => commandLine(child).startsWith("sleep"), () => "it did not begin");
-    if (redirection === CLOSING_ALL) assert.deepEqual(listNumbersIn(`/proc/${child}/fd`), []);
-    const end = new ToldEnd(sharedReactor(), told.readEnd, teller.pid);
-    assert.equal(end.leavesWriters([output.readEnd]), isWriter, redirection);
-    Deno.kill(child, "SIGKILL");
-    await Promise.all([teller.status, reader.cancel()]);
-  }
-  assert.equal(listNumbersIn("/proc/0/fd"), null);
-  [output.readEnd, output.writeEnd, told.readEnd, told.writeEnd].forEach(closeDescriptor);
-});
-
-Deno.test("isBelow() asks again for the parent of one whose parent ended during the look", () => {
-  const TELLER = 100;
-  const seen = () =>
-    new Map([[1, 0], [TELLER, 1], [101, TELLER], [102, 101], [200, 1], [300, 0], [400, 401], [401, 400]]);
-  const nobody = () => assert.fail("everything is known");
-  const below = (pid: number) => isBelow(pid, TELLER, seen(), nobody);
-  assert.deepEqual([101, 102, 200, 300, 400].map(below), [true, true, false, false, true]);
-  for (
-    const [parentNow, isFound] of [
-      [TELLER, true],
-      [102, true],
-      [1, false],
-      [200, false],
-      // A parent that is there, but not shown to us.
-      [999, false],
-      // Gone by now. What it started may be there.
-      [undefined, true],
-    ] as const
-  ) {
-    const parents = seen().set(500, 999).set(501, 500);
-    assert.equal(isBelow(501, TELLER, parents, (pid) => pid === 500 ? parentNow : assert.fail()), isFound);
-  }
-});
-
-function commandLine(pid: number): string {
-  try {
-    return Deno.readTextFileSync(`/proc/${pid}/cmdline`);
-  } catch {
-    return "";
-  }
-}
+sandboxTest(
+  "output of a command whose end is told ends with its last writer, before the wrapper does",
+  async (host) => {
+    const wanted = shell("echo out; echo err >&2; exec >/dev/null 2>&1; sleep 600 & exit 3", {
+      cwd: `${host.root}/ws`,
+    });
+    const { prepare } = host.service.confineCommand(host.sandbox("read /, write ws"), {
+      ...wanted,
+      enforceManagedNetwork: false,
+      tellsEnd: true,
+    })!;
+    const child = await RecordedChild.start(host.backend, { ...wanted, confinement: { prepare } });
+    assert.deepEqual(await child.exit, { type: "exited", code: 3 });
+    await child.end;
+    assert.deepEqual([child.text("stdout"), child.text("stderr")], ["out\n", "err\n"]);
+    assert.equal(child.process.leavesNothing?.(), false);
+    await host.backend.endTrees([child.process], { graceMs: 0 });
+    child.process.dispose();
+  },
+);
