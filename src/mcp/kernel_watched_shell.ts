@@ -3,6 +3,7 @@
 import { listProcesses } from "../os/children/procfs.ts";
 import type { ExitStatus, SpawnedProcess } from "../process/backend.ts";
 import type { PosixBackend } from "../process/posix/posix_backend.ts";
+import { identify } from "../process/posix/tree_ending.ts";
 import { isLiving } from "../process/posix/tree_snapshot.ts";
 import { exitCodeOf, signalText } from "../process/signals.ts";
 import type { WatchedShell, WatchedShellCounters } from "./watched_shell.ts";
@@ -17,6 +18,26 @@ export interface ShellGuard {
 
 /** How long what seems to be left may take to be gone, look by look: a process that has closed its output is ending. */
 const LEFT_LOOKS_MS = [1, 4, 10, 20];
+
+/** How often a session is looked at in which more processes have ended meanwhile. Whoever makes them is there. */
+const MAX_SESSION_LOOKS = 4;
+
+/**
+ * Whether anything lives in a session, whose leader may be known to have ended. A list of processes can have one that
+ * ended while it was made, and not yet what that one had just started; so nobody may have ended since the list before.
+ */
+export function livesInSession(sid: number, hasLeaderEnded: boolean, list = listProcesses): boolean {
+  let known: ReadonlySet<string> = new Set();
+  for (let look = 0; look < MAX_SESSION_LOOKS; look++) {
+    const members = list().filter((process) => process.sid === sid);
+    if (members.some(isLiving)) return true;
+    // What the leader has started was there when the list began.
+    const ended = members.filter(({ pid }) => pid !== sid || !hasLeaderEnded).map(identify);
+    if (ended.every((member) => known.has(member))) return false;
+    known = new Set(ended);
+  }
+  return true;
+}
 
 export class KernelWatchedShell implements WatchedShell {
   readonly exited: WatchedShell["exited"];
@@ -113,7 +134,8 @@ export class KernelWatchedShell implements WatchedShell {
     const nothing = this.#running.leavesNothing?.() ?? null;
     if (nothing !== null) return !nothing;
     // A namespace has ended with its shell. Otherwise the shell led a session.
-    return !this.isAlone && listProcesses().some((process) => process.sid === this.pid && isLiving(process));
+    if (this.isAlone) return false;
+    return livesInSession(this.pid, this.#hasExited);
   }
 
   async #end(): Promise<void> {
