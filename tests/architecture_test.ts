@@ -193,15 +193,45 @@ Deno.test("libraries are loaded in src/os alone, and the client uses no Deno API
   }
 });
 
-Deno.test("rpc knows no bound of ours: its callers hand them over", () => {
-  // A limit is named MAX_… all over the program, so the name is what is looked for.
-  const bounds = ["protocol", "rpc"].map((folder) =>
-    sourceFiles(`src/${folder}`).flatMap(({ file, text }) =>
-      Array.from(text.matchAll(/\bconst (MAX_\w+)/g), ([, name]) => `${file} ${name}`)
-    )
+/**
+ * The numbers of `rpc`, each with the reason why it is no limit of ours. A limit refuses something, cuts it or makes a
+ * peer wait: those are handed over by the callers. A working size only says how work is done. Whatever it is, the same
+ * messages are taken and the same answers given.
+ */
+const NUMBERS_OF_RPC: Record<string, string> = {
+  "envelope.ts LONG_MESSAGE_CHARACTERS": "which of two ways reads a message; both take the same messages",
+  "envelope.ts LONG_STRING_CHARACTERS": "the same, for a string in it",
+  "envelope.ts STRINGS_BEFORE": "how far the faster way looks before the other one is taken",
+  "envelope.ts SMALLEST_ID": "the form of a request id: an integer of 64 bits",
+  "envelope.ts LARGEST_ID": "the same",
+  "envelope.ts LONGEST_INTEGER": "the digits of such an integer; more cannot be one",
+  "encoded_result.ts LONG_CONTENT_BYTES": "from where content is encoded while it is sent, and not before",
+  "fifo.ts COMPACT_AT": "when the memory of emptied slots is freed",
+  "scheduler.ts DRAIN_MS": "how long jobs run before everything else has its turn; none is refused",
+  "scheduler.ts JOBS_PER_LOOK": "how often the clock is read meanwhile",
+  "streamed_message.ts STEP_BYTES": "how much is encoded at once",
+  "strict_json.ts 1000": "three trailing zeros: such a number may have been written with an exponent",
+  "whole_text.ts PIECE_BYTES": "how much is gathered at once",
+};
+
+/** Numbers of a module: constants by their names, and numbers of three digits and more that have none. */
+function numbersOf(text: string): string[] {
+  return withoutComments(text).split("\n").flatMap((line) => {
+    const [, name, value] = /^\s*(?:export |static |readonly )*const ([A-Z]\w*)[^=]* = (.*)$/.exec(line) ?? [];
+    // Codes of characters are written in hexadecimal.
+    if (name !== undefined) return /^(?!0x)[-(]*\d/.test(value!) ? [name] : [];
+    return Array.from(line.matchAll(/(?<![\w.#{])\d[\d_]{2,}n?\b/g), ([number]) => number);
+  });
+}
+
+Deno.test("rpc knows no limit of ours: its callers hand them over, and its own numbers are working sizes", () => {
+  const sample = "const LIMIT_BYTES = 64;\nconst A: bigint = -(2n ** 63n);\nconst B = 0x2c;\n  if (length > 4096) {";
+  assert.deepEqual(numbersOf(sample), ["LIMIT_BYTES", "A", "4096"]);
+  const found = sourceFiles("src/rpc").flatMap(({ file, text }) =>
+    numbersOf(text).map((name) => `${file.replace("src/rpc/", "")} ${name}`)
   );
-  assert.ok(bounds[0]!.includes("src/protocol/limits.ts MAX_ID_CHARACTERS"), "bounds are found");
-  assert.deepEqual(bounds[1], []);
+  const advice = "let the callers of rpc hand over what is a limit, and say here why the rest is none";
+  assert.deepEqual(found.sort(), Object.keys(NUMBERS_OF_RPC).sort(), advice);
 });
 
 Deno.test("of the server's filesystem the client borrows the interface, and no code", () => {

@@ -4,6 +4,11 @@
  * The rules at the door are `upgrade.ts`, as for our own listener. Two things cannot be known here. Where the program
  * listens: so peers on this machine must follow the Host rule. And which user connects: so without an authenticator
  * every user of this machine is let in.
+ *
+ * It is not small, because the runtime's websocket keeps few of the promises of a `Link`. `websocket/runtime_socket_link.ts`
+ * adds them: messages one at a time, a bound of what waits, waiting for output to leave, reasons of ends.
+ * `upgrades_under_way.ts` counts websockets that were let in and are not open yet, because the runtime does not always
+ * say when one has failed. `runtime_requests.ts` turns requests and responses into ours, so that the rules are the same.
  */
 
 import type { Clock } from "../clock.ts";
