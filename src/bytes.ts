@@ -1,7 +1,10 @@
 /** Arrays of bytes. */
 
+/** Bytes in memory that no other thread can change, as the calls of the runtime want them. */
+export type Bytes = Uint8Array<ArrayBuffer>;
+
 /** One after the other, in an array of their own. */
-export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+export function concatBytes(parts: readonly Uint8Array[]): Bytes {
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {
@@ -9,6 +12,14 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffe
     at += part.length;
   }
   return whole;
+}
+
+/** Writes all of it to something that may take only a part at a time. */
+export async function writeFully(
+  to: { write(bytes: Uint8Array): Promise<number> },
+  bytes: Uint8Array,
+): Promise<void> {
+  for (let written = 0; written < bytes.length;) written += await to.write(bytes.subarray(written));
 }
 
 /** Bytes that are fetched while they are passed on. The owner of a source reads it and closes it. */

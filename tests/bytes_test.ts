@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { concatBytes, GatheredBytes } from "../src/bytes.ts";
+import { concatBytes, GatheredBytes, writeFully } from "../src/bytes.ts";
 import { forSeeds, randomBytes } from "./support/seeds.ts";
 
 Deno.test("GatheredBytes gives back what it was given, in order, whatever the lengths", async () => {
@@ -25,4 +25,14 @@ Deno.test("GatheredBytes gives back what it was given, in order, whatever the le
       assert.equal(gathered.length, 0);
     }
   });
+});
+
+Deno.test("writeFully() goes on until all is written, however little is taken at a time", async () => {
+  const taken: number[] = [];
+  const bytes = Uint8Array.of(1, 2, 3, 4, 5);
+  await writeFully(
+    { write: (rest) => Promise.resolve(taken.push(...rest.subarray(0, 2)) && Math.min(2, rest.length)) },
+    bytes,
+  );
+  assert.deepEqual(taken, [...bytes]);
 });

@@ -5,6 +5,7 @@
  * they are large or clean pages are scarce. So large writes are left to a thread too.
  */
 
+import type { Bytes } from "../bytes.ts";
 import type { ByteString } from "../os/files/byte_string.ts";
 import { EAGAIN, EIO, ENXIO, ESPIPE } from "../os/errno.ts";
 import { closeFd, O_NOCTTY, O_NONBLOCK, O_RDONLY } from "../os/files/file_calls.ts";
@@ -26,8 +27,6 @@ import type { IoContext, OpenGuard } from "./io_context.ts";
 import { PIECE_BYTES, SMALL_READ_BYTES, SMALL_WRITE_BYTES, WRITE_CHUNK_BYTES } from "./limits.ts";
 import { must, notAFile, OsError } from "./map_error.ts";
 import { mustBeLinkFree, openPath } from "./open_path.ts";
-
-type Bytes = Uint8Array<ArrayBuffer>;
 
 /** Set-user-id and set-group-id. */
 export const SET_ID_BITS = 0o6000;

@@ -1,5 +1,7 @@
 /** One TCP, TLS or unix connection that can be ended at any time, whatever it is waiting for. */
 
+import { writeFully } from "../bytes.ts";
+
 export class Socket {
   #conn: Deno.Conn;
   readonly #signal: AbortSignal;
@@ -54,8 +56,8 @@ export class Socket {
     return await this.#conn.read(into);
   }
 
-  async write(bytes: Uint8Array): Promise<void> {
-    for (let written = 0; written < bytes.length;) written += await this.#conn.write(bytes.subarray(written));
+  write(bytes: Uint8Array): Promise<void> {
+    return writeFully(this.#conn, bytes);
   }
 
   /** Bytes taken, at least one. */

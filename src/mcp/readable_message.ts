@@ -9,7 +9,7 @@
  */
 
 import { isJSONRPCResponse, ProtocolErrorCode } from "@modelcontextprotocol/server";
-import { isObject } from "../json_object.ts";
+import { isAbsent, isObject } from "../json_object.ts";
 
 /** The error that an answer becomes which cannot be read. */
 export const UNREADABLE = { code: ProtocolErrorCode.ParseError, message: "the client's answer cannot be read" };
@@ -58,8 +58,4 @@ function readableAnswer(answer: unknown): unknown {
     ...(isAbsent(_meta) ? {} : { _meta }),
     ...(isAbsent(content) ? {} : { content: typeof persist === "string" ? { persist } : {} }),
   };
-}
-
-function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null;
 }

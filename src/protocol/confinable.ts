@@ -8,7 +8,7 @@
  */
 
 import * as z from "zod/mini";
-import { isObject } from "../json_object.ts";
+import { isAbsent, isObject } from "../json_object.ts";
 import { addIssue, type Payload, preprocess } from "./convert.ts";
 import { noted } from "./wire_notes.ts";
 
@@ -97,8 +97,4 @@ export function refuseNames(members: Members, accepted: readonly string[], paylo
     return true;
   }
   return false;
-}
-
-function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null;
 }

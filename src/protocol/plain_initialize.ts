@@ -5,7 +5,7 @@
  * Anything else is left to the schema, which knows what to say about it.
  */
 
-import { isObject } from "../json_object.ts";
+import { isAbsent, isObject } from "../json_object.ts";
 import type { InitializeParams } from "./handshake.ts";
 
 /** Null: ask the schema. */
@@ -26,10 +26,6 @@ export function plainInitialize(raw: unknown): InitializeParams | null {
   if (notifications !== undefined) params.notifications = notifications;
   if (optionalFields !== undefined) params.optionalFields = optionalFields;
   return params as InitializeParams;
-}
-
-function isAbsent(value: unknown): value is null | undefined {
-  return value === null || value === undefined;
 }
 
 /** As `UnsignedInt` of `primitives.ts`. */

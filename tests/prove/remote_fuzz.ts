@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { concatBytes } from "../../src/bytes.ts";
+import { type Bytes, concatBytes } from "../../src/bytes.ts";
 import { AeadKey } from "../../src/remote/noise/aead.ts";
 import { Initiator, Responder } from "../../src/remote/noise/handshake.ts";
 import { generateKeyPair, parsePublicKey } from "../../src/remote/noise/keys.ts";
@@ -14,8 +14,6 @@ import { MalformedMessage } from "../../src/remote/relay/protobuf.ts";
 import { decodeRelayFrame, RelayFrameEncoder } from "../../src/remote/relay/relay_frame.ts";
 import { proof } from "../support/proof.ts";
 import type { Random } from "../support/random.ts";
-
-type Bytes = Uint8Array<ArrayBuffer>;
 
 const INPUTS = 200_000;
 /** Far above the noise of a collector, far below what leaking one input in ten would take. */

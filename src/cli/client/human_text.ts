@@ -1,6 +1,7 @@
 /** Numbers and words of other machines, for a table that people read. */
 
 import { printable } from "../../printable.ts";
+import { shellWord } from "../../shell_quote.ts";
 
 const UNITS = ["B", "K", "M", "G", "T"];
 const STEP = 1024;
@@ -26,8 +27,7 @@ export function ageText(ms: number): string {
 
 /** Words as a shell would take them, on one line and without escapes of a terminal, of at most this length. */
 export function commandText(argv: readonly string[], maxChars = 60): string {
-  const words = argv.map((word) => /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
-  const text = printable(words.join(" ").replaceAll(/\s+/g, " "));
+  const text = printable(argv.map(shellWord).join(" ").replaceAll(/\s+/g, " "));
   return text.length > maxChars ? `${text.slice(0, maxChars - 1)}…` : text;
 }
 

@@ -3,6 +3,7 @@
  * are over when one of them fails.
  */
 
+import { writeFully } from "../../bytes.ts";
 import type { Tunnel } from "../../client/net/tunnel.ts";
 
 const READ_BYTES = 64 * 1024;
@@ -42,8 +43,6 @@ async function sendAll(near: Deno.TcpConn, tunnel: Tunnel): Promise<void> {
 }
 
 async function receiveAll(near: Deno.TcpConn, tunnel: Tunnel): Promise<void> {
-  for await (const bytes of tunnel.readable) {
-    for (let written = 0; written < bytes.length;) written += await near.write(bytes.subarray(written));
-  }
+  for await (const bytes of tunnel.readable) await writeFully(near, bytes);
   await near.closeWrite();
 }

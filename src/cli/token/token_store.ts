@@ -4,6 +4,7 @@
  * The lock is a file beside, which stays: one that is removed could be locked by two.
  */
 
+import { writeFully } from "../../bytes.ts";
 import { messageOf } from "../../errors.ts";
 import { printable } from "../../printable.ts";
 import { formatTokenFile, parseTokenFile, type TokenEntry, TokenFileError } from "../../transport/tokens/token_file.ts";
@@ -38,8 +39,7 @@ export async function changeTokenFile(
     const beside = `${path}.${crypto.randomUUID()}.new`;
     try {
       using file = await Deno.open(beside, { createNew: true, write: true, mode: 0o600 });
-      const bytes = new TextEncoder().encode(changed);
-      for (let written = 0; written < bytes.length;) written += await file.write(bytes.subarray(written));
+      await writeFully(file, new TextEncoder().encode(changed));
       // A crash must not leave an empty file behind, which would lock everybody out.
       await file.sync();
       await Deno.rename(beside, path);

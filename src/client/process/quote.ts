@@ -4,6 +4,8 @@
  * whatever it holds, also inside a function and after `set --`, which have positional parameters of their own.
  */
 
+import { shellWord } from "../../shell_quote.ts";
+
 /**
  * What may stand in a template: a word, or several.
  *
@@ -52,14 +54,9 @@ export function shellText(strings: TemplateStringsArray, values: readonly Templa
     }
     const words = wordsOf(values[index]!);
     script += words.map((word) => `"\${_${parameters.push(word)}}"`).join(" ");
-    shown += words.map(quoted).join(" ");
+    shown += words.map(shellWord).join(" ");
   });
   return { script: parameters.length === 0 ? script : TAKE_VALUES + script, parameters, shown };
-}
-
-/** A word for a shell, quoted where it needs to be. */
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 function wordsOf(value: TemplateValue): string[] {

@@ -7,8 +7,8 @@
  * instead.
  */
 
+import { shellQuote } from "../../shell_quote.ts";
 import { decodeUtf8 } from "../local_files.ts";
-import { shellQuote } from "./shell_quote.ts";
 
 export interface BashState {
   /** Commands, one for each option. */

@@ -6,6 +6,7 @@
 
 import { type Clock } from "../../clock.ts";
 import { isOwnCredential } from "../../launch/own_credentials.ts";
+import { shellQuote } from "../../shell_quote.ts";
 import { dumpScript, endOfState, parseState, type Restoration, restoration, sameState } from "./bash_state.ts";
 import {
   MAX_SHELL_CAPTURE_BYTES,
@@ -15,7 +16,6 @@ import {
   MAX_SHELL_STATE_VARIABLE_BYTES,
   SHELL_CAPTURE_TIMEOUT_MS,
 } from "../limits.ts";
-import { shellQuote } from "./shell_quote.ts";
 
 type Environment = Readonly<Record<string, string>>;
 

@@ -5,6 +5,7 @@
  * The caller, who passes its port, starts and connects the helper.
  */
 
+import type { Bytes } from "../../bytes.ts";
 import { internalError } from "../../errors.ts";
 import type { ByteSink } from "../file_system.ts";
 import {
@@ -16,8 +17,6 @@ import {
   REQUEST_LIMITS,
 } from "./helper_frames.ts";
 import { errorOf, type Operation, parseReply, READY_ID, type WatchEvent } from "./helper_protocol.ts";
-
-type Bytes = Uint8Array<ArrayBuffer>;
 
 /** A helper's two pipes. */
 export interface HelperPort {

@@ -5,10 +5,9 @@
  * nothing after it could be told from garbage. What heads mean is in `helper_protocol.ts`.
  */
 
+import type { Bytes } from "../../bytes.ts";
 import { messageOf } from "../../errors.ts";
 import { byteStringOf } from "../../os/files/byte_string.ts";
-
-type Bytes = Uint8Array<ArrayBuffer>;
 
 const KIB = 1024;
 const MIB = 1024 * KIB;

@@ -5,7 +5,7 @@
  * are closed or the conversation ends. Watches go on until they are cancelled or the conversation ends.
  */
 
-import type { ByteSource } from "../../bytes.ts";
+import type { Bytes, ByteSource } from "../../bytes.ts";
 import { internalError } from "../../errors.ts";
 import type { NativePath } from "../../path_uri.ts";
 import type { ByteSink, FileSystem, LargeContentReceiver, OpenFile } from "../file_system.ts";
@@ -22,8 +22,6 @@ import {
   type WatchParams,
 } from "./helper_protocol.ts";
 import { SHORT_READ_BYTES } from "../limits.ts";
-
-type Bytes = Uint8Array<ArrayBuffer>;
 
 export interface HelperServiceOptions {
   readonly files: FileSystem;

@@ -5,6 +5,7 @@
 
 import fs from "node:fs";
 import type { Hash } from "node:crypto";
+import type { Bytes } from "../../bytes.ts";
 import { EACCES, EINVAL, EIO, ELOOP, ENXIO } from "../../os/errno.ts";
 import { S_IFCHR, S_IFLNK, S_IFREG } from "../../os/files/file_stat.ts";
 import { ownUid } from "../../os/own_ids.ts";
@@ -19,8 +20,6 @@ import type { PortableContext } from "./context.ts";
 import { factsOf, type FileFacts } from "./paths.ts";
 import { toDomainError } from "./runtime_error.ts";
 import { joinPath, parentPath } from "../../text_path.ts";
-
-type Bytes = Uint8Array<ArrayBuffer>;
 
 const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_NONBLOCK, O_NOCTTY } = fs.constants;
 

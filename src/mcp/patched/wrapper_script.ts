@@ -10,6 +10,7 @@
 import { invalidRequest } from "../../errors.ts";
 import { openMemoryFile } from "../../os/files/memory_file.ts";
 import { cString } from "../../os/libc.ts";
+import { shellQuote } from "../../shell_quote.ts";
 
 const MODE = "execve-wrapper";
 
@@ -17,7 +18,7 @@ const MODE = "execve-wrapper";
 const RUNTIME_FLAGS = ["run", "--allow-all", "--no-config", "--no-lock", "--no-remote", "--no-npm", "--no-prompt"];
 
 export function wrapperScript(serverEnv: Readonly<Record<string, string>>): string {
-  return `#!/bin/sh\nexec ${ownCommand(serverEnv).map(quoted).join(" ")} "$@"\n`;
+  return `#!/bin/sh\nexec ${ownCommand(serverEnv).map(shellQuote).join(" ")} "$@"\n`;
 }
 
 /** A descriptor for one shell, which belongs to the caller. */
@@ -41,8 +42,4 @@ function ownCommand(serverEnv: Readonly<Record<string, string>>): string[] {
   const main = new URL("../../../main.ts", import.meta.url).pathname;
   const cache = serverEnv.DENO_DIR === undefined ? [] : [`DENO_DIR=${serverEnv.DENO_DIR}`];
   return ["env", "DENO_NO_UPDATE_CHECK=1", ...cache, program, ...RUNTIME_FLAGS, "--quiet", main, MODE];
-}
-
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -3,10 +3,10 @@
  * opens a sealed channel to it through the rendezvous. Only web-standard API, so that it runs in any runtime.
  */
 
+import type { Bytes } from "../../bytes.ts";
 import { messageOf } from "../../errors.ts";
 import { Initiator } from "../noise/handshake.ts";
 import {
-  type Bytes,
   encodePublicKey,
   fingerprint,
   generateKeyPair,

@@ -1,9 +1,8 @@
 /** The runtime's own websocket as one of raw messages. It has no back-pressure; what is sent is what clients ask. */
 
+import type { Bytes } from "../../bytes.ts";
 import type { LinkEnd } from "../../rpc/link.ts";
 import type { RawSocket } from "../relay/relay_socket.ts";
-
-type Bytes = Uint8Array<ArrayBuffer>;
 
 /** What is used of a websocket: the runtime's own, or one of a package with the same interface. */
 export type SocketLike = Pick<

@@ -7,7 +7,7 @@
  * and the faster one for all lengths: 57 us for 60 KiB in place of 170, 8 in place of 19 for 200 bytes.
  */
 
-import type { Bytes } from "./keys.ts";
+import type { Bytes } from "../../bytes.ts";
 import { TAG_BYTES } from "./limits.ts";
 import { NoiseError } from "./noise_error.ts";
 

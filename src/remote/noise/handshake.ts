@@ -8,9 +8,9 @@
 
 import { x25519 } from "@noble/curves/ed25519.js";
 import { ml_kem768 } from "@noble/post-quantum/ml-kem.js";
-import { concatBytes } from "../../bytes.ts";
+import { type Bytes, concatBytes } from "../../bytes.ts";
 import type { AeadKey } from "./aead.ts";
-import { type Bytes, generateKeyPair, type KeyPair, type PublicKey, type RandomBytes, systemRandom } from "./keys.ts";
+import { generateKeyPair, type KeyPair, type PublicKey, type RandomBytes, systemRandom } from "./keys.ts";
 import {
   MAX_AUTHORIZATION_BYTES,
   MESSAGE_1_BYTES,

@@ -7,13 +7,11 @@
 import { x25519 } from "@noble/curves/ed25519.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { ml_kem768 } from "@noble/post-quantum/ml-kem.js";
-import { concatBytes } from "../../bytes.ts";
+import { type Bytes, concatBytes } from "../../bytes.ts";
 import { isObject } from "../../json_object.ts";
 import { MLKEM_PUBLIC_KEY_BYTES, X25519_KEY_BYTES } from "./limits.ts";
 import { NoiseError } from "./noise_error.ts";
 import { SUITE } from "./suite.ts";
-
-export type Bytes = Uint8Array<ArrayBuffer>;
 
 export interface PublicKey {
   readonly x25519: Bytes;

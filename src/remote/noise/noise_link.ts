@@ -7,11 +7,11 @@
  * it has passed on, also for that, so that a client that does not read holds up its own stream alone.
  */
 
+import type { Bytes } from "../../bytes.ts";
 import type { Farewell, InboundMessage, Link, LinkEnd, OutboundMessage } from "../../rpc/link.ts";
 import type { RelayData, RelayFrameEncoder } from "../relay/relay_frame.ts";
 import type { SendWindow } from "../relay/send_window.ts";
 import type { ChannelKeys } from "./handshake.ts";
-import type { Bytes } from "./keys.ts";
 import { NoiseError } from "./noise_error.ts";
 import { RecordReader } from "./record_reader.ts";
 import { RecordWriter, type SealedRecord } from "./record_writer.ts";

@@ -6,9 +6,8 @@
  * nothing after it is read. Waiting for records that are missing is bounded.
  */
 
-import { GatheredBytes } from "../../bytes.ts";
+import { type Bytes, GatheredBytes } from "../../bytes.ts";
 import type { AeadKey } from "./aead.ts";
-import type { Bytes } from "./keys.ts";
 import {
   MAX_CHANNEL_MESSAGE_BYTES,
   MAX_EARLY_BYTES,

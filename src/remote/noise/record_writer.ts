@@ -6,10 +6,10 @@
  * stream sends before others get their turn.
  */
 
+import type { Bytes } from "../../bytes.ts";
 import { type AsciiParts, type OutboundMessage, textLength } from "../../rpc/link.ts";
 import { StreamedMessage, writeStreamed } from "../../rpc/streamed_message.ts";
 import type { AeadKey } from "./aead.ts";
-import type { Bytes } from "./keys.ts";
 import { MAX_RECORD_BYTES } from "./limits.ts";
 
 /** One record with its place in the stream. */

@@ -3,9 +3,8 @@
 import { extract } from "@noble/hashes/hkdf.js";
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
-import { concatBytes } from "../../bytes.ts";
+import { type Bytes, concatBytes } from "../../bytes.ts";
 import { AeadKey } from "./aead.ts";
-import type { Bytes } from "./keys.ts";
 
 const EMPTY = new Uint8Array(0);
 

@@ -4,11 +4,10 @@
  * Text messages, and anything that is not a frame, are passed over, as the reference does; what the frames mean is left to the owner.
  */
 
+import type { Bytes } from "../../bytes.ts";
 import type { Farewell, LinkEnd } from "../../rpc/link.ts";
 import { MalformedMessage } from "./protobuf.ts";
 import { decodeRelayFrame, RELAY_VERSION, type RelayBody } from "./relay_frame.ts";
-
-type Bytes = Uint8Array<ArrayBuffer>;
 
 /** A websocket of raw messages. `MessageSocket` is one. */
 export interface RawSocket {

@@ -5,11 +5,10 @@
  * stream is left to the owner.
  */
 
+import type { Bytes } from "../../bytes.ts";
 import type { Clock } from "../../clock.ts";
 import type { ByteStream } from "../../transport/byte_stream.ts";
 import { encodeFrame, OPCODE } from "../../transport/websocket/websocket_frames.ts";
-
-type Bytes = Uint8Array<ArrayBuffer>;
 
 /** A write that took this long has waited for the peer. */
 const WAITED_MS = 50;

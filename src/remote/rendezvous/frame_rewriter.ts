@@ -5,10 +5,9 @@
  * kept. Control frames belong to one connection and are handed to its owner instead.
  */
 
+import type { Bytes } from "../../bytes.ts";
 import { applyMask, MASK_BYTES, readMask } from "../../transport/websocket/websocket_mask.ts";
 import { CLOSE_CODE, MAX_CONTROL_PAYLOAD_BYTES, OPCODE } from "../../transport/websocket/websocket_frames.ts";
-
-type Bytes = Uint8Array<ArrayBuffer>;
 
 /** The longest header of a masked frame, and the longest control frame: what has to be in the buffer at once. */
 export const MIN_REWRITE_BYTES = 14 + MAX_CONTROL_PAYLOAD_BYTES;

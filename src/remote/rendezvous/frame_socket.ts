@@ -6,6 +6,7 @@
  * is dropped; `run` resolves exactly once, after which the stream is closed. Who is whose partner is decided elsewhere.
  */
 
+import type { Bytes } from "../../bytes.ts";
 import type { Clock } from "../../clock.ts";
 import { messageOf } from "../../errors.ts";
 import type { ByteStream } from "../../transport/byte_stream.ts";
@@ -13,8 +14,6 @@ import { CLOSE_CODE, encodeCloseFrame, encodeFrame, OPCODE } from "../../transpo
 import { FrameOutlet } from "./frame_outlet.ts";
 import { FrameRewriter, MIN_REWRITE_BYTES } from "./frame_rewriter.ts";
 import { LINGER_MS, MAX_SILENT_MS, PING_INTERVAL_MS } from "./limits.ts";
-
-type Bytes = Uint8Array<ArrayBuffer>;
 
 export interface FrameSocketOptions {
   readonly clock: Clock;

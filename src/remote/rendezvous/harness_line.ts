@@ -8,12 +8,11 @@
  * which it is, the other clients do not wait, unless the executor sends very fast.
  */
 
+import type { Bytes } from "../../bytes.ts";
 import type { Clock } from "../../clock.ts";
 import type { Farewell } from "../../rpc/link.ts";
 import type { MessageSocket, RawMessage } from "../../transport/websocket/message_socket.ts";
 import { MAX_LINE_BYTES, MAX_QUEUED_BYTES, MAX_QUEUED_UNJUDGED_BYTES, MAX_STALL_MS } from "./limits.ts";
-
-type Bytes = Uint8Array<ArrayBuffer>;
 
 /** Messages handed to the kernel together, up to about this. */
 const BATCH_BYTES = 256 * 1024;

@@ -5,11 +5,10 @@
  * that sends more all the same has broken its word.
  */
 
+import type { Bytes } from "../../bytes.ts";
 import type { RelayFrameEncoder } from "../relay/relay_frame.ts";
 import type { HarnessLine } from "./harness_line.ts";
 import { ACK_BYTES, STREAM_WINDOW_BYTES } from "./limits.ts";
-
-type Bytes = Uint8Array<ArrayBuffer>;
 
 export interface HarnessStreamOptions {
   readonly line: HarnessLine;

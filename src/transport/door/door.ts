@@ -8,6 +8,7 @@
  * More than 300 lines: the steps of one connection at the door, which share its deadline.
  */
 
+import { writeFully } from "../../bytes.ts";
 import type { Clock } from "../../clock.ts";
 import type { Logger } from "../../log.ts";
 import { AcceptFailures } from "./accept_failures.ts";
@@ -217,7 +218,7 @@ export class Door<Inspection, Upgrade extends AcceptedUpgrade> {
         answer = httpResponse(503, "too many connections");
       }
       if (answer.type === "upgrade") {
-        await writeAll(stream, serializeUpgrade(answer)).catch((error) => {
+        await writeFully(stream, serializeUpgrade(answer)).catch((error) => {
           rules.abandon?.(answer as Upgrade);
           throw error;
         });
@@ -237,7 +238,7 @@ export class Door<Inspection, Upgrade extends AcceptedUpgrade> {
         return null;
       }
       this.#tell(remote, answer);
-      await writeAll(stream, serializeResponse(answer));
+      await writeFully(stream, serializeResponse(answer));
       await discardUntilClosed(stream);
       return null;
     } catch (error) {
@@ -365,11 +366,6 @@ class Patience {
   end(): void {
     this.#cancel();
   }
-}
-
-async function writeAll(socket: ByteStream, bytes: Uint8Array): Promise<void> {
-  let written = 0;
-  while (written < bytes.length) written += await socket.write(bytes.subarray(written));
 }
 
 /** Lets the peer read the answer before the socket closes: closing with unread bytes would reset it. */

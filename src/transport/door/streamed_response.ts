@@ -3,6 +3,7 @@
  * its end is the end of the body. When the peer goes away the source of the body is told.
  */
 
+import { writeFully } from "../../bytes.ts";
 import type { ByteStream } from "../byte_stream.ts";
 import { type HttpStatus, serializeHead, statusLine } from "./http_response.ts";
 
@@ -27,19 +28,14 @@ export async function writeStreamed(
     reader.cancel("the peer has gone").catch(() => {});
   });
   try {
-    await writeAll(stream, serializeHead(statusLine(status), { ...headers, connection: "close" }));
+    await writeFully(stream, serializeHead(statusLine(status), { ...headers, connection: "close" }));
     for (;;) {
       const { done, value } = await reader.read();
       if (done || isGone) return;
-      await writeAll(stream, value);
+      await writeFully(stream, value);
     }
   } catch (error) {
     await reader.cancel("the peer has gone").catch(() => {});
     throw error;
   }
-}
-
-async function writeAll(stream: ByteStream, bytes: Uint8Array): Promise<void> {
-  let written = 0;
-  while (written < bytes.length) written += await stream.write(bytes.subarray(written));
 }

@@ -3,7 +3,7 @@
  * leaves a large buffer with every connection.
  */
 
-type Bytes = Uint8Array<ArrayBuffer>;
+import type { Bytes } from "../../bytes.ts";
 
 interface Pool {
   readonly bufferBytes: number;

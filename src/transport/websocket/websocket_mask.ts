@@ -5,7 +5,7 @@
  * bytes for that. A mask is a number here, the byte for the next position lowest.
  */
 
-type Bytes = Uint8Array<ArrayBuffer>;
+import type { Bytes } from "../../bytes.ts";
 
 export const MASK_BYTES = 4;
 

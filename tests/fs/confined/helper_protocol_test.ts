@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { concatBytes } from "../../../src/bytes.ts";
+import { type Bytes, concatBytes } from "../../../src/bytes.ts";
 import { DomainError, notFound } from "../../../src/errors.ts";
 import {
   encodeHelperFrame,
@@ -11,8 +11,6 @@ import {
 } from "../../../src/fs/confined/helper_frames.ts";
 import { errorOf, failureOf, parseReply, parseRequest } from "../../../src/fs/confined/helper_protocol.ts";
 import { OsError } from "../../../src/fs/map_error.ts";
-
-type Bytes = Uint8Array<ArrayBuffer>;
 
 function prefix(headBytes: number, bodyBytes: number): Bytes {
   const bytes = new Uint8Array(8);

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
+import type { Bytes } from "../../../src/bytes.ts";
 import { FrameRewriter } from "../../../src/remote/rendezvous/frame_rewriter.ts";
 import { encodeFrame } from "../../../src/transport/websocket/websocket_frames.ts";
 import { clientFrame, type FrameOptions } from "../../support/raw_websocket.ts";
 import { forSeeds, randomBytes } from "../../support/seeds.ts";
-
-type Bytes = Uint8Array<ArrayBuffer>;
 
 /** Feeds bytes in portions through a buffer, as a socket would. */
 function rewriteAll(input: Bytes, portion: () => number): { output: Bytes; controls: [number, Bytes][] } {

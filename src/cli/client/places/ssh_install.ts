@@ -7,6 +7,7 @@
 
 import { ConnectionRefusedError } from "../../../client/errors.ts";
 import { printable } from "../../../printable.ts";
+import { shellQuote } from "../../../shell_quote.ts";
 import { refusal } from "../../cli_error.ts";
 import type { Place } from "./place.ts";
 import { REMOTE_PROGRAM, sshCommand, sshEnvironment } from "./ssh_transport.ts";
@@ -37,7 +38,8 @@ export async function installOver(place: SshPlace): Promise<void> {
   const program = await Deno.readFile(Deno.execPath());
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", program)).toHex();
 
-  const [machine = "", found = ""] = (await run(place, ["sh", "-c", quote(LOOK)], null)).split("\n");
+  // In quotes: the remote user's shell reads it, and then `sh`.
+  const [machine = "", found = ""] = (await run(place, ["sh", "-c", shellQuote(LOOK)], null)).split("\n");
   if (machine !== `Linux ${MACHINES[Deno.build.arch]}`) {
     throw refusal(
       `${attempted}: that machine is ${printable(machine)}, and this program is for Linux ${Deno.build.arch}`,
@@ -45,12 +47,7 @@ export async function installOver(place: SshPlace): Promise<void> {
   }
   if (found.startsWith(`${digest} `)) return;
   console.error(`exec-server: copying this program to ${place.destination} as ~/${REMOTE_PROGRAM}`);
-  await run(place, ["sh", "-c", quote(PUT), "sh", digest], program);
-}
-
-/** The remote user's shell reads it, and then `sh`. */
-function quote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
+  await run(place, ["sh", "-c", shellQuote(PUT), "sh", digest], program);
 }
 
 /** Returns what it printed. */

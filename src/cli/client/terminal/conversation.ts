@@ -5,6 +5,7 @@
  * dropped with a bell, as a terminal's own driver does it. Signals that end this program restore the terminal first.
  */
 
+import { writeFully } from "../../../bytes.ts";
 import type { Devbox } from "../../../client/devbox.ts";
 import { ClientError } from "../../../client/errors.ts";
 import { printable } from "../../../printable.ts";
@@ -96,7 +97,7 @@ export class Conversation {
   show(bytes: Uint8Array): Promise<void> {
     if (this.#isOver) return Promise.resolve();
     const shown = this.#shown.then(async () => {
-      for (let at = 0; at < bytes.length;) at += await Deno.stdout.write(bytes.subarray(at));
+      await writeFully(Deno.stdout, bytes);
     });
     this.#shown = shown.catch(() => {});
     return shown;
@@ -110,7 +111,7 @@ export class Conversation {
     const write = async () => {
       await before;
       const bytes = await made;
-      for (let at = 0; at < bytes.length;) at += await Deno.stdout.write(bytes.subarray(at));
+      await writeFully(Deno.stdout, bytes);
     };
     // Nobody reads: the next that is shown says so.
     write().catch(() => {}).finally(resolve);
