@@ -1,6 +1,6 @@
 /**
- * Base64 in every runtime: the engine's own functions where it has them, Node's `Buffer` where that is faster than
- * nothing, and a table for browsers that have neither.
+ * Base64 in every runtime: the engine's own functions if it has them, else Node's `Buffer`, and a table for browsers
+ * that have neither.
  */
 
 import { ProtocolError } from "./errors.ts";
@@ -54,7 +54,7 @@ export function decodeWithBuffer(text: string, buffers: NodeBuffer): Uint8Array<
   const length = (text.length / 4) * 3 - padding;
   if (!Number.isInteger(length)) throw new SyntaxError("not base64");
   const buffer = buffers.allocUnsafeSlow(length);
-  // Node skips what it does not know. Then fewer bytes are written.
+  // Node skips characters that are not base64, and then writes fewer bytes.
   if (buffer.write(text, "base64") !== length) throw new SyntaxError("not base64");
   return new Uint8Array(buffer.buffer);
 }

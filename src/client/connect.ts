@@ -1,4 +1,4 @@
-/** Connecting: what a user says about it, checked and turned into a session. */
+/** Checks what a user says about the connection, connects, and opens a session. */
 
 import { Devbox } from "./devbox.ts";
 import { type Duration, milliseconds } from "./duration.ts";
@@ -39,7 +39,7 @@ export type TokenSource = string | (() => string | Promise<string>);
  * ```
  */
 export interface ConnectOptions {
-  /** Who this is, for the server's log. */
+  /** The name of this client in the server's log. */
   readonly clientName?: string | undefined;
   /** The bearer token, where the server asks for one. It may also be in the URL, as the server prints it. */
   readonly token?: TokenSource | undefined;
@@ -49,20 +49,23 @@ export interface ConnectOptions {
   readonly signal?: AbortSignal | undefined;
   /** In place of the runtime's own. */
   readonly WebSocket?: WebSocketConstructor | undefined;
-  /** Where the token goes: in a header, or, where the runtime sends none, among the subprotocols (browsers' default). */
+  /**
+   * Where the token is sent: in a header, or among the subprotocols. The latter is the default in browsers, which send
+   * no headers.
+   */
   readonly tokenIn?: "header" | "subprotocol" | undefined;
-  /** Takes up a session whose client was lost, such as an earlier run of this program. */
+  /** Resumes a session whose client was lost, such as an earlier run of this program. */
   readonly resumeSessionId?: string | undefined;
   /**
    * How long the session and its processes wait for this client when the connection is lost: `"1h"`. The server has a
    * largest value; without this it has its own, usually 30 s.
    */
   readonly detachTtl?: Duration | undefined;
-  /** One attempt to connect. 10 s unless given. */
+  /** How long one attempt to connect may take. 10 s unless given. */
   readonly attemptTimeout?: Duration | undefined;
-  /** Silence after which the server is asked for a sign of life. 15 s unless given. */
+  /** How long the server may be silent before it is asked for a sign of life. 15 s unless given. */
   readonly heartbeat?: Duration | undefined;
-  /** How long it has for that before the connection counts as lost. 15 s unless given. */
+  /** How long the server may take to answer that before the connection counts as lost. 15 s unless given. */
   readonly heartbeatTimeout?: Duration | undefined;
   /** The longest wait between two attempts to connect again. 5 s unless given. */
   readonly maxBackOff?: Duration | undefined;
@@ -95,7 +98,7 @@ export async function connect(address: Address, options: ConnectOptions = {}): P
   return new Devbox(await openSession(address, options));
 }
 
-/** For this library: the session of a box to be. */
+/** For this library: the session for a box that is about to be made. */
 export async function openSession(address: Address, options: ConnectOptions): Promise<Session> {
   const transport = await transportOf(address, options);
   const session = await Session.open(
@@ -157,8 +160,8 @@ async function transportOf(address: Address, options: ConnectOptions): Promise<T
 }
 
 /**
- * Whether a websocket of our own is the better one: in Node always; in Deno without TLS, because whom it trusts is said
- * to Deno and not to its `node:tls`. Bun has a fast one, and browsers have no other.
+ * Whether to use our own websocket. In Node always. In Deno only without TLS, because its `node:tls` does not know the
+ * authorities that Deno was told to trust. Bun's own is fast, and browsers allow no other.
  */
 function hasOwnSocket(url: URL): boolean {
   const { process } = globalThis as { process?: { versions?: Record<string, string | undefined> } };

@@ -1,4 +1,4 @@
-/** A machine in the hands of its user: run commands, work with files, come back after a lost connection. */
+/** A box as its user sees it: runs commands, works with files, and comes back after a lost connection. */
 
 import type { ExecBackend } from "./backend/exec_backend.ts";
 import type { CommandOutput } from "./process/command_output.ts";
@@ -64,7 +64,7 @@ export interface RunOptions extends SpawnOptions, Pick<CollectOptions, "maxBytes
 export interface RunUntilOptions extends SpawnOptions, Pick<YieldOptions, "yieldMs" | "maxBytes"> {}
 
 /**
- * What a command wrote in a while, and its handle if it still runs.
+ * What a command wrote during some time, and its handle if it still runs.
  *
  * ```ts
  * const portion: RunPortion = await box.runUntil(["make"], { yieldMs: 10_000 });
@@ -118,8 +118,8 @@ export class Devbox implements ExecBackend, AsyncDisposable {
   }
 
   /**
-   * A command line for the shell of the box. Values are words of their own, whatever they hold. Run by `await`; a code
-   * other than 0 throws.
+   * A command line for the shell of the box. Each value stays one word, whatever it holds (a list gives several).
+   * `await` runs the command; an exit code other than 0 throws.
    *
    * ```ts
    * const dir = "it's here";
@@ -143,16 +143,16 @@ export class Devbox implements ExecBackend, AsyncDisposable {
   }
 
   /**
-   * The handle of a process that was started before: from its reference (`handle.toJSON()`). Reading goes on behind what
-   * was taken then, or behind `afterSeq`; 0 is all that is retained.
+   * The handle of a process that was started before, from its reference (`handle.toJSON()`). Reading continues after
+   * what had been read then, or after `afterSeq`; 0 means everything that is retained.
    */
   process(reference: ProcessReference, { afterSeq }: { afterSeq?: number } = {}): ProcessHandle {
     return adopt(this.#session, { ...reference, ...(afterSeq === undefined ? {} : { afterSeq }) });
   }
 
   /**
-   * The processes of this session; with `server` also the kept ones of other sessions. With `details` also what each uses
-   * with everything that descends from it, where the server can tell.
+   * The processes of this session; with `server` also the kept ones of other sessions. With `details` also what each
+   * uses, together with its descendants, if the server can tell.
    */
   async processes(
     { scope = "session", details = false }: { scope?: "session" | "server"; details?: boolean } = {},
@@ -189,7 +189,7 @@ export class Devbox implements ExecBackend, AsyncDisposable {
     return this.#session.environmentInfo;
   }
 
-  /** The id by which another connection can take the session up: `resumeSessionId`. */
+  /** The id by which another connection can resume the session: `resumeSessionId`. */
   get sessionId(): string {
     return this.#session.sessionId;
   }
@@ -215,8 +215,8 @@ export class Devbox implements ExecBackend, AsyncDisposable {
   }
 
   /**
-   * Any request of the protocol, for what has no method here. Repeated after a lost connection if it is safe to repeat.
-   * `MethodTypes` of `exec-server/protocol` has the types.
+   * Sends any request of the protocol, for those that have no method here. It is repeated after a lost connection if
+   * that is safe. `MethodTypes` of `exec-server/protocol` has the types.
    */
   async call<Result = unknown>(
     method: string,
@@ -233,7 +233,7 @@ export class Devbox implements ExecBackend, AsyncDisposable {
 
   /**
    * Ends the session with all its processes, except kept ones, and closes the connection. With `keepSession` only the
-   * connection is closed: the session waits `detachTtlMs` for somebody who resumes it.
+   * connection is closed, and the session can be resumed for `detachTtlMs`.
    */
   async close({ keepSession = false }: { keepSession?: boolean } = {}): Promise<void> {
     await this.#session.close({ endSession: !keepSession });

@@ -1,6 +1,6 @@
 /**
- * Everything the library fails with on purpose: one class for each kind, so that callers ask for `instanceof` or for
- * `kind` and never read texts.
+ * All errors that the library throws on purpose: one class for each kind, so that callers look at `instanceof` or
+ * `kind` and never at texts.
  *
  * Messages say what was attempted, then a colon and what was found. None of them holds a token.
  */
@@ -44,7 +44,7 @@ export abstract class ClientError extends Error {
 }
 
 /**
- * The server could not be reached, or did not let the connection in for a reason other than the token.
+ * The server could not be reached, or refused the connection for a reason other than the token.
  *
  * ```ts
  * try {
@@ -150,7 +150,8 @@ export class ConnectionLostError extends ClientError {
 }
 
 /**
- * The session is gone, and with it every process that was not kept: nobody came back in time, or the server restarted.
+ * The session is gone, and with it every process that was not kept: the client did not come back in time, or the server
+ * restarted.
  *
  * ```ts
  * try {
@@ -189,7 +190,7 @@ export class OutputGapError extends ClientError {
   /** The output after this number is missing. */
   readonly afterSeq: number;
 
-  /** Made where the gap is found. */
+  /** For this library. */
   constructor(message: string, gap: { readonly droppedBytes: number | null; readonly afterSeq: number }) {
     super(message);
     this.droppedBytes = gap.droppedBytes;
@@ -257,7 +258,7 @@ export interface FailedProcess {
 }
 
 /**
- * A process exited with a code other than 0, or was ended, where success was asked for. Carries its output.
+ * A process exited with a code other than 0, or was ended, although success was required. Has its output.
  *
  * ```ts
  * try {
@@ -275,7 +276,7 @@ export class ProcessFailedError extends ClientError {
   /** See {@linkcode FailedProcess}. */
   readonly process: FailedProcess;
 
-  /** Made from the process's end. */
+  /** For this library. */
   constructor(message: string, process: FailedProcess) {
     super(message);
     this.process = process;
@@ -292,7 +293,7 @@ export class ProcessFailedError extends ClientError {
   }
 }
 
-/** The reason of an aborted signal as an error of this library. A reason that somebody gave is told. */
+/** The reason of an aborted signal as an error of this library. A reason given by the caller is part of the message. */
 export function abortedBy({ reason }: AbortSignal, what: string): AbortedError {
   const given = reason instanceof Error && reason.name !== "AbortError" ? `: ${reason.message}` : "";
   return new AbortedError(`${what}: aborted${given}`, { cause: reason });

@@ -1,4 +1,4 @@
-/** What programs need that run commands somewhere, so that they need not know where: on a server, or right here. */
+/** A place where commands run: on a server, or right here. Programs that use this interface need not know which. */
 
 import type { RunOptions } from "../devbox.ts";
 import type { DevboxFiles } from "../fs/devbox_files.ts";

@@ -4,7 +4,7 @@ import { type Address, connect, type ConnectOptions } from "../connect.ts";
 import type { Devbox } from "../devbox.ts";
 
 /**
- * Connects to a server. The same as `connect`, under the name of what programs need that know backends alone.
+ * Connects to a server. The same as `connect`, for programs that only know backends.
  *
  * ```ts
  * const place: ExecBackend = await remoteBackend("ws://127.0.0.1:9000");

@@ -1,5 +1,6 @@
 /**
- * The files of a box. Paths are absolute; what fails throws a `ServerError`, whose `isNotFound` tells a missing path.
+ * The files of a box. Paths are absolute; failures throw a `ServerError`, whose `isNotFound` says whether the path does
+ * not exist.
  *
  * More than 300 lines: one short method for each operation.
  */
@@ -31,12 +32,13 @@ import type { CopyOptions, CopyResult } from "./copy/copy_options.ts";
 import type { DownloadOptions, TransferResult, UploadOptions } from "./transfer.ts";
 import { FileWatch, type WatchOptions } from "./watch.ts";
 
-/** Up to here a file travels in one message: its base64 stays far below the largest frame. */
+/** Files up to this size travel in one message: their base64 is far below the largest frame. */
 const SINGLE_MESSAGE_BYTES = 4 * 1024 * 1024;
 const WALK_BOUNDS = { maxDepth: 64, maxDirectories: 10_000, maxEntries: 50_000 };
 
 /**
- * The files of a box. Paths are absolute; what fails throws a `ServerError`, whose `isNotFound` tells a missing path.
+ * The files of a box. Paths are absolute; failures throw a `ServerError`, whose `isNotFound` says whether the path does
+ * not exist.
  *
  * ```ts
  * const files: DevboxFiles = box.fs;
@@ -52,7 +54,7 @@ export class DevboxFiles {
     this.#session = session;
   }
 
-  /** The files as these options leave them to see: the same interface as the server's own. */
+  /** The files, used with these options: the same interface that the server's own code has. */
   #files(options: FileOptions): RemoteFileSystem {
     return new RemoteFileSystem(this.#session, { ...confinement(options), signal: options.signal });
   }
@@ -66,7 +68,7 @@ export class DevboxFiles {
     const first = Math.min(length ?? Infinity, SINGLE_MESSAGE_BYTES);
     const request = { path: uriOf(path), ...links(options), offset: offset ?? 0, length: first };
     const bytes = await this.#files(options).content(request);
-    // A long one comes in blocks, of one file that is held open.
+    // A long file comes in blocks, and stays open meanwhile.
     const isWhole = bytes.length < first || first === length;
     return isWhole ? bytes : await this.readStream(path, options).bytes();
   }
@@ -92,7 +94,7 @@ export class DevboxFiles {
     });
   }
 
-  /** In blocks. In place, as a short one is; `atomic` beside its place, and renamed. */
+  /** In blocks, directly into the file, as for short ones. With `atomic` into another one, which is then renamed. */
   async #writeLong(path: BoxPath, bytes: Uint8Array, options: WriteOptions): Promise<void> {
     const { atomic, ifMatch, mode, signal } = options;
     if (ifMatch !== undefined) {
@@ -152,7 +154,7 @@ export class DevboxFiles {
     path: BoxPath,
     options: FileOptions & LinkOptions & { readonly fields?: readonly string[] | undefined } = {},
   ): Promise<FileInfo> {
-    // Names that this library does not know are the server's to understand.
+    // The server decides about names that this library does not know.
     const fields = (options.fields ?? []) as readonly MetadataField[];
     return await this.#files(options).getMetadata({ path: uriOf(path), ...links(options), fields });
   }
@@ -179,14 +181,14 @@ export class DevboxFiles {
     return await this.#files(options).readDirectory(uriOf(path));
   }
 
-  /** The names in a directory with kind, size, mode and time of each. Links are described themselves, and where they lead. */
+  /** The names in a directory with kind, size, mode and time of each. A link is described itself, with its target. */
   async list(path: BoxPath, options: FileOptions = {}): Promise<ListedEntry[]> {
     if (!this.#session.has("fsList")) return await this.#listOneByOne(path, options);
     const entries = await this.#files(options).list(uriOf(path));
     return entries.map(({ fileName, ...entry }) => ({ name: fileName, ...entry }));
   }
 
-  /** For servers that cannot do it at once. They do not tell where links lead, so those are left out. */
+  /** For servers without `fs/list`. They do not tell the targets of links, so these are left out. */
   async #listOneByOne(path: BoxPath, options: FileOptions): Promise<ListedEntry[]> {
     const entries = await this.readDir(path, options);
     const fields = ["mode", "uid", "gid", "nlink"];
@@ -219,7 +221,10 @@ export class DevboxFiles {
     };
   }
 
-  /** Changes at a path, and below it where asked, until the loop is left. Resolves when the watch stands. */
+  /**
+   * Changes at a path, and with `recursive` below it, until the loop is left. Resolves once every later change will be
+   * reported.
+   */
   async watch(path: BoxPath, options: FileOptions & WatchOptions = {}): Promise<FileWatch> {
     const { recursive, debounceMs, signal } = options;
     const { sandbox } = confinement(options);
@@ -234,7 +239,9 @@ export class DevboxFiles {
     await this.#files(options).createDirectory({ path: uriOf(path), recursive, followSymlinks: true });
   }
 
-  /** Removes a file, a link, or a directory with all that is in it. What is not there is no error, unless `force` is false. */
+  /**
+   * Removes a file, a link, or a directory with all that is in it. A missing path is only an error if `force` is false.
+   */
   async remove(
     path: BoxPath,
     options: FileOptions & { readonly recursive?: boolean | undefined; readonly force?: boolean | undefined } = {},
@@ -293,8 +300,8 @@ export class DevboxFiles {
   }
 
   /**
-   * Merges a file or a tree of this machine into what is on the box: many files at once, each of which appears when it is
-   * complete. Modes, times and links are kept. What cannot be copied is told in the result, and the rest is copied.
+   * Merges a file or a tree of this machine into what is on the box: many files at once, each of which appears when it
+   * is complete. Modes, times and links are kept. The result lists what could not be copied; everything else is copied.
    */
   async put(from: string, to: BoxPath, options: CopyOptions = {}): Promise<CopyResult> {
     const { put } = await import("./copy/put.ts");

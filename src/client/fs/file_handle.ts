@@ -1,6 +1,6 @@
 /**
- * A file held open on the box, block by block. Handles of the server end with their connection; this one is opened again
- * when that is lost, and makes sure that it is still the same file.
+ * A file that is held open on the box and read or written block by block. The server's handles end with their
+ * connection. This one then opens the file again, and makes sure that it is still the same file.
  */
 
 import { ERROR_CODES } from "../../protocol/error_codes.ts";
@@ -22,12 +22,12 @@ export interface FileHandleOptions {
 
 /** One block. The server's largest is four times that. */
 export const BLOCK_BYTES: number = 256 * 1024;
-/** A handle that is unknown so often, without any block in between, means that something else is wrong. */
+/** If the handle is unknown this often, without any block in between, something else is wrong. */
 const MAX_REOPENS = 100;
 
 const BLOCK_METHODS = ["fs/readBlock", "fs/writeBlock"];
 
-/** What tells two files of one path apart. */
+/** By what two files of one path are told apart. */
 type Identity = Pick<FsGetMetadataResult, "inode" | "modifiedAtMs" | "size">;
 
 /** See the head of the module. */
@@ -42,7 +42,7 @@ export class FileHandle {
     this.#options = options;
   }
 
-  /** Opens the file, so that a mistake shows early. */
+  /** Opens the file at once, so that errors show early. */
   async open(): Promise<void> {
     await this.#retried(() => this.#id());
   }
@@ -115,7 +115,7 @@ export class FileHandle {
     return handleId;
   }
 
-  /** The content that is read must be of one file, and of one that has not changed while nobody held it. */
+  /** All blocks must come from one file, which has not changed while it was not open. */
   async #checkIdentity(): Promise<void> {
     const { session, path, sandbox, signal } = this.#options;
     const { inode, modifiedAtMs, size } = await session.call("fs/getMetadata", {
@@ -130,7 +130,7 @@ export class FileHandle {
     }
   }
 
-  /** A handle that went with its connection is opened again, and the block asked for again. */
+  /** If the handle was lost with its connection, the file is opened again, and the block is requested again. */
   async #retried<Value>(attempt: () => Promise<Value>): Promise<Value> {
     for (;;) {
       const handle = this.#handleId;
@@ -139,11 +139,12 @@ export class FileHandle {
         this.#reopens = 0;
         return value;
       } catch (error) {
-        // Asked on the next connection, the server does not know the handle.
+        // On the next connection the server does not know the handle.
         const isUnknown = error instanceof ServerError && error.isNotFound && BLOCK_METHODS.includes(error.method);
-        // Connections are lost for as long as the session lives; a handle that is unknown again and again is a mistake.
+        // Connections may be lost at any time while the session lives. But a handle that is unknown again and again is
+        // a mistake.
         if (!(error instanceof ConnectionLostError) && !(isUnknown && ++this.#reopens <= MAX_REOPENS)) throw error;
-        // Somebody else's block may have opened it again already.
+        // Another block may have opened it again already.
         if (this.#handleId === handle) this.#handleId = null;
       }
     }

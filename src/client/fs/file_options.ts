@@ -1,9 +1,9 @@
-/** What users say to the files of a box, and what these tell them. */
+/** Options and results of the file operations. */
 
 import { type Sandbox, sandboxObject } from "../process/spawn_options.ts";
 
 /**
- * What all operations take.
+ * Options of all operations.
  *
  * ```ts
  * const options: FileOptions = { sandbox: "read-only", signal: AbortSignal.timeout(5000) };
@@ -11,9 +11,9 @@ import { type Sandbox, sandboxObject } from "../process/spawn_options.ts";
  * ```
  */
 export interface FileOptions {
-  /** Does only what the sandbox allows. A named policy needs `cwd` where it speaks of a workspace. */
+  /** Does only what the sandbox allows. `workspace-write` needs `cwd`. */
   readonly sandbox?: Sandbox | undefined;
-  /** The directory that a named policy means by its workspace. */
+  /** The workspace of a named policy. */
   readonly cwd?: string | undefined;
   /** Gives up waiting. A change that has begun may still be made. */
   readonly signal?: AbortSignal | undefined;
@@ -28,7 +28,7 @@ export interface FileOptions {
  * ```
  */
 export interface LinkOptions {
-  /** False: no part of the path may be a link; the kernel sees to that. */
+  /** False: no part of the path may be a link. The kernel enforces this. */
   readonly followSymlinks?: boolean | undefined;
 }
 
@@ -159,7 +159,7 @@ export interface ListedEntry {
 }
 
 /**
- * Where a walk ends.
+ * The bounds of a walk.
  *
  * ```ts
  * const options: WalkOptions = { maxDepth: 3, pruneHiddenDirectories: true };
@@ -194,12 +194,12 @@ export interface WalkResult {
   readonly truncated: boolean;
 }
 
-/** Links are followed unless it is said. */
+/** Links are followed unless the options say otherwise. */
 export function links({ followSymlinks = true }: LinkOptions): { followSymlinks: boolean } {
   return { followSymlinks };
 }
 
-/** The sandbox of an operation as it travels. */
+/** The sandbox of an operation, as it is sent. */
 export function confinement({ sandbox, cwd }: FileOptions): { sandbox?: unknown } {
   if (sandbox === undefined) return {};
   if (typeof sandbox !== "string") return { sandbox };

@@ -1,4 +1,4 @@
-/** Paths of the box, as users write them and as they travel. */
+/** Paths of the box, as users write them and as they are sent. */
 
 import { parsePath, toFileUri } from "../../path_uri.ts";
 

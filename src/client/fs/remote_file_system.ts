@@ -1,9 +1,9 @@
 /**
- * The filesystem of the box, as the server's own code knows one: the third implementation of `FileSystem`, beside the
- * direct and the confined one, and under the same contract. Requests travel with what differs from the defaults, so that
- * older servers understand them. What fails is a `ServerError`, whose code says what a domain error's kind says there.
+ * The filesystem of the box behind the server's own interface: the third implementation of `FileSystem`, beside the
+ * direct and the confined one, with the same contract. Requests hold only what differs from the defaults, so that older
+ * servers understand them. Failures are `ServerError`s. Their codes stand for the kinds of domain errors.
  *
- * `box.fs` stands on it, and adds what people want besides: streams, watches, whole trees.
+ * `box.fs` is built on it, and adds streams, watches and whole trees.
  */
 
 // The type alone: none of the server's code comes along.
@@ -19,19 +19,19 @@ import type { Session } from "../session/session.ts";
 
 type FileMethod = Extract<MethodName, `fs/${string}`>;
 
-/** What all operations of one view have in common. */
+/** What all operations of one view share. */
 export interface FileView {
-  /** Does only what it allows. */
+  /** The operations do only what it allows. */
   readonly sandbox?: unknown;
   /** Gives up waiting. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What a sink gets at once: a multiple of 3. */
+/** How much a sink is given at once: a multiple of 3. */
 const PIECE_BYTES = 192 * 1024;
 /** Content of one message: its base64 fits into a frame, with room for the rest of the request. */
 const MAX_MESSAGE_CONTENT_BYTES = (MAX_FRAME_BYTES - 256 * 1024) / 4 * 3;
-/** What is written at once of longer content. */
+/** How much of longer content is written at once. */
 const BLOCK_BYTES = 256 * 1024;
 
 /** See the head of the module. */
@@ -40,7 +40,7 @@ export class RemoteFileSystem implements fs.FileSystem {
   readonly #sandbox: { readonly sandbox?: unknown };
   readonly #signal: AbortSignal | undefined;
 
-  /** The files of the session's box, as the view leaves them to see. */
+  /** The files of the session's box, used with the options of the view. */
   constructor(session: Session, { sandbox, signal }: FileView = {}) {
     this.#session = session;
     this.#sandbox = sandbox === undefined ? {} : { sandbox };
@@ -49,7 +49,7 @@ export class RemoteFileSystem implements fs.FileSystem {
 
   // ---------------------------------------------------------------- files
 
-  /** Everything in one message. Content that is handed over piece by piece is for servers. */
+  /** Everything in one message. Only servers hand content over piece by piece. */
   async readFile(
     request: fs.ReadFileRequest,
     sink: fs.ByteSink,
@@ -70,7 +70,7 @@ export class RemoteFileSystem implements fs.FileSystem {
     }
   }
 
-  /** The same, for who wants it whole. The array belongs to the caller. */
+  /** The same as one array, which belongs to the caller. */
   async content(
     { path, followSymlinks, offset, length }: fs.ReadFileRequest,
     signal?: AbortSignal,
@@ -182,7 +182,7 @@ export class RemoteFileSystem implements fs.FileSystem {
     await this.#ask("fs/setTimes", { path: uriOf(path), modifiedAtMs, ...links(followSymlinks) });
   }
 
-  /** A target in bytes is not UTF-8: only a URI can say it, and that means an absolute one. */
+  /** A target that is given as bytes is not UTF-8. Only a URI can express it, and a URI is always absolute. */
   async symlink({ path, target }: fs.SymlinkRequest): Promise<void> {
     const link = typeof target === "string" ? target : uriOf(target);
     await this.#ask("fs/symlink", { path: uriOf(path), target: link });
@@ -197,7 +197,7 @@ export class RemoteFileSystem implements fs.FileSystem {
     try {
       return await this.#session.call(method, { ...params, ...this.#sandbox }, options);
     } catch (error) {
-      // A caller that gives a signal to one operation gets its reason back, as from the other implementations.
+      // If the signal of one operation is aborted, its reason is thrown, as in the other implementations.
       if (signal?.aborted && error instanceof AbortedError) throw signal.reason;
       throw error;
     }
@@ -236,7 +236,7 @@ class RemoteFile implements fs.OpenFile {
   }
 }
 
-/** A path that is a URI already stays one: what it means is the server's to say. */
+/** A URI stays as it is: the server decides what it means. */
 function uriOf(path: NativePath): string {
   return typeof path === "string" && /^file:/i.test(path) ? path : toFileUri(path);
 }

@@ -1,6 +1,6 @@
 /**
- * Files of the box as web streams. A few blocks are under way at a time, so that a long way to the box costs little.
- * What is written appears under its name only when it is complete.
+ * Files of the box as web streams. A few blocks are under way at a time, so that a slow line costs little time. A file
+ * that is written appears under its name only when it is complete.
  */
 
 import { concatBytes } from "../../bytes.ts";
@@ -20,7 +20,7 @@ export interface ReadStreamOptions {
   readonly length?: number | undefined;
   /** Stops. */
   readonly signal?: AbortSignal | undefined;
-  /** What the sandbox lets be read. */
+  /** Confines the reading. */
   readonly sandbox?: unknown;
   /** False: no part of the path may be a link. */
   readonly followSymlinks?: boolean | undefined;
@@ -30,9 +30,9 @@ export interface ReadStreamOptions {
 export interface WriteStreamOptions {
   /** The mode it has afterwards. */
   readonly mode?: number | undefined;
-  /** Stops, and leaves what was there before. */
+  /** Stops, and leaves the old file as it was. */
   readonly signal?: AbortSignal | undefined;
-  /** What the sandbox lets be written. */
+  /** Confines the writing. */
   readonly sandbox?: unknown;
 }
 
@@ -47,7 +47,7 @@ export function readStream(session: Session, path: string, options: ReadStreamOp
     const wanted = Math.min(BLOCK_BYTES, end - next);
     if (wanted <= 0) return;
     const block = handle.read(next, wanted);
-    // The error shows when it is this block's turn.
+    // The error is thrown when it is this block's turn.
     block.catch(() => {});
     underWay.push({ wanted, block });
     next += wanted;
@@ -69,7 +69,7 @@ export function readStream(session: Session, path: string, options: ReadStreamOp
   }, { highWaterMark: 0 });
 }
 
-/** A file that is replaced when the stream is closed. Aborting it leaves what was there before. */
+/** A file that is replaced when the stream is closed. If the stream is aborted, the old file stays. */
 export function writeStream(
   session: Session,
   path: string,
@@ -78,7 +78,7 @@ export function writeStream(
   const { mode, signal, sandbox } = options;
   const confinement = sandbox === undefined ? {} : { sandbox };
   const { directory, name } = splitPath(pathOf(path));
-  // Beside its place, because a rename cannot leave the filesystem. Names have 255 bytes at most.
+  // In the same directory, because a rename cannot cross filesystems. Names have 255 bytes at most.
   const part = uriOf(
     `${directory === "/" ? "" : directory}/.${name.slice(0, 60)}.${crypto.randomUUID().slice(0, 8)}.part`,
   );
@@ -140,7 +140,7 @@ export function writeStream(
   });
 }
 
-/** Repeats a rename whose outcome is not known: if the part is gone, the first one has succeeded. */
+/** Repeats a rename whose outcome is not known: if the source is gone, the first one succeeded. */
 async function renamed(session: Session, part: string, path: string, confinement: object): Promise<void> {
   const params = { sourcePath: part, destinationPath: path, overwrite: true, ...confinement };
   await session.call("fs/rename", params, {

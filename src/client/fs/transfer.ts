@@ -1,6 +1,6 @@
 /**
- * Files and whole directories between this machine and the box. All of it is put together beside its place and renamed
- * when it is complete, so that nobody sees a part. Needs a runtime with `node:fs`: Deno, Node or Bun, not a browser.
+ * Files and whole directories between this machine and the box. Everything is written beside its place and renamed when
+ * it is complete, so that nobody sees a part of it. Needs a runtime with `node:fs`: Deno, Node or Bun, not a browser.
  */
 
 import type * as NodeFs from "node:fs/promises";
@@ -29,7 +29,7 @@ export interface TransferProgress {
 }
 
 /**
- * What both directions take.
+ * Options of both directions.
  *
  * ```ts
  * const options: TransferOptions = { ignore: ["node_modules/"], overwrite: true };
@@ -82,7 +82,7 @@ export interface TransferResult {
   readonly skipped: readonly string[];
 }
 
-/** Counts, and tells who wants to know. */
+/** Counts, and calls `onProgress`. */
 class Progress {
   files = 0;
   bytes = 0;
@@ -192,7 +192,7 @@ async function uploadFile(
   }
 }
 
-/** Read at once. */
+/** How much is read at once. */
 const SMALL_FILE_BYTES = 1024 * 1024;
 
 /** See `DevboxFiles.download`. */
@@ -239,7 +239,7 @@ async function downloadDirectory(context: UploadContext, from: string, to: strin
       throw new Error(`cannot download ${from}: the box sent the unsafe file name ${JSON.stringify(fileName)}`);
     }
     const [source, target] = [joinPath(from, fileName), `${to}/${fileName}`];
-    // A link to a directory may lead back to where it is.
+    // A link to a directory may lead to a directory above it.
     if (isDirectory && (await files.stat(source, { sandbox, cwd, signal })).isSymlink) progress.skipped.push(path);
     else if (isDirectory) await downloadDirectory(context, source, target, path);
     else if (isFile) await downloadFile(context, source, target, path);
@@ -268,7 +268,7 @@ async function downloadFile(
   progress.copied(relative, total);
 }
 
-/** A directory is not replaced by a rename: what was there goes first. */
+/** A rename does not replace a directory: the old one is removed first. */
 async function clearRemote(
   files: DevboxFiles,
   path: string,
@@ -278,7 +278,7 @@ async function clearRemote(
   if (isDirectory && await files.exists(path, options)) await files.remove(path, options);
 }
 
-/** A name beside the destination that nobody uses. */
+/** An unused name beside the destination. */
 function partOf(path: string): string {
   const { directory, name } = splitPath(path);
   return `${directory === "/" ? "" : directory}/.${name.slice(0, 60)}.${crypto.randomUUID().slice(0, 8)}.part`;

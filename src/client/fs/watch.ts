@@ -1,6 +1,6 @@
 /**
- * Changes of files as an async iterator. A watch ends with its connection: it is made again on the next one, and tells
- * with `overflow` that changes in between were missed.
+ * Changes of files as an async iterator. The server's watch ends with its connection. It is made again on the next one,
+ * and `overflow` says that changes in between were missed.
  */
 
 import type { FsChange } from "../../protocol/fs_results.ts";
@@ -29,7 +29,7 @@ export interface FileChange {
 }
 
 /**
- * What is watched, and how.
+ * Options of a watch.
  *
  * ```ts
  * const options: WatchOptions = { recursive: true, debounceMs: 200 };
@@ -37,23 +37,23 @@ export interface FileChange {
  * ```
  */
 export interface WatchOptions {
-  /** Directories below it, too. */
+  /** Also watches the directories below it. */
   readonly recursive?: boolean | undefined;
-  /** How long changes are gathered before they are told. */
+  /** How long changes are gathered before they are reported. */
   readonly debounceMs?: number | undefined;
   /** Ends the watch. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** With the sandbox as it travels: tells only what that lets be read. */
+/** Internal: the sandbox as it is sent. Only changes of files that it allows to be read are reported. */
 interface ConfinedWatchOptions extends WatchOptions {
   readonly sandbox?: unknown;
 }
 
-/** Changes kept for a reader who is slow. Beyond it they become one `overflow`. */
+/** How many changes are kept for a slow reader. Further ones become one `overflow`. */
 const MAX_QUEUED_CHANGES = 16384;
 
-/** Watches of all sessions of this program: a number is used once. */
+/** Counts the watches of all sessions of this program: no number is used twice. */
 let lastWatchId = 0;
 
 type Waiter = PromiseWithResolvers<IteratorResult<FileChange, undefined>>;
@@ -85,7 +85,7 @@ export class FileWatch implements AsyncIterableIterator<FileChange, undefined>, 
     this.#options = options;
   }
 
-  /** Begins to watch. Everything that changes after this resolves is told. */
+  /** Begins to watch. Every change after this resolves is reported. */
   static async open(session: Session, path: string, options: ConfinedWatchOptions): Promise<FileWatch> {
     const watch = new FileWatch(session, path, options);
     watch.#stopListening = session.listen({
@@ -101,7 +101,7 @@ export class FileWatch implements AsyncIterableIterator<FileChange, undefined>, 
         await watch.#begin();
         watch.#isBegun = true;
       } catch (error) {
-        // On the next connection, then. Nobody has been promised anything yet.
+        // The next connection makes it. The caller is still waiting for the watch.
         if (error instanceof ConnectionLostError) continue;
         watch.#finish(null);
         throw error;
@@ -128,7 +128,7 @@ export class FileWatch implements AsyncIterableIterator<FileChange, undefined>, 
     this.#begin().then(
       () => this.#add({ path: pathOf(this.#path), kind: "overflow" }),
       (error) => {
-        // Lost again: the next connection makes it.
+        // Lost again: the next connection makes the watch.
         if (!(error instanceof ConnectionLostError)) this.#finish(error);
       },
     );
@@ -148,7 +148,7 @@ export class FileWatch implements AsyncIterableIterator<FileChange, undefined>, 
     this.#stopListening();
     this.#options.signal?.removeEventListener("abort", this.#abort);
     if (this.#session.ended === null) {
-      // It may have gone with its connection.
+      // The watch may have ended with its connection.
       this.#session.call("fs/unwatch", { watchId: this.#watchId }).catch(() => {});
     }
     for (const waiter of this.#waiters.splice(0)) {

@@ -26,8 +26,8 @@ export interface CommandAddress {
   /** Its environment, in place of this program's. */
   readonly env?: Readonly<Record<string, string>> | undefined;
   /**
-   * Whether running it again leads to the same server, and so to the same session. Not for a server that is the command
-   * itself: that one ends with its input.
+   * Whether running it again leads to the same server, and so to the same session. False if the command itself is the
+   * server: that server ends with its input.
    */
   readonly canReconnect?: boolean | undefined;
 }
@@ -41,7 +41,7 @@ export class CommandTransport implements Transport {
   readonly canReconnect: boolean;
   readonly #address: CommandAddress;
 
-  /** Runs the command for every link. What it writes to standard error goes where this program's does. */
+  /** Runs the command once for each link. It shares this program's standard error. */
   constructor(address: CommandAddress) {
     if (address.command.length === 0) throw new TypeError("cannot connect by a command: it has no words");
     this.#address = address;
@@ -60,7 +60,7 @@ export class CommandTransport implements Transport {
         reject(new ConnectionRefusedError(`cannot connect by ${this.name}: ${error.message}`, { cause: error }));
       });
       child.once("spawn", () => {
-        // Its end is noticed where its output ends.
+        // The end of its output shows that it has ended.
         child.stdin.on("error", () => {});
         const readable = Readable.toWeb(child.stdout) as unknown as ReadableStream<Uint8Array>;
         const writable = Writable.toWeb(child.stdin) as unknown as WritableStream<Uint8Array>;
@@ -72,7 +72,7 @@ export class CommandTransport implements Transport {
 
 type Child = ReturnType<typeof spawn>;
 
-/** Its input ends, so it should go. */
+/** Its input has ended, so it should end, too. */
 function endChild(child: Child): void {
   child.stdin?.end();
   if (child.exitCode !== null || child.signalCode !== null) return;

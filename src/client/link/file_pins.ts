@@ -20,7 +20,7 @@ import type { PinStore } from "./rendezvous_transport.ts";
  */
 export function filePins(path: string): PinStore {
   return {
-    /** The first line counts: of two programs that connect for the first time at once, both go by the same one. */
+    /** The first line counts: if two programs connect for the first time at the same moment, both use the same key. */
     async get(name) {
       const { readFile } = await import("node:fs/promises");
       let text: string;
@@ -39,7 +39,7 @@ export function filePins(path: string): PinStore {
     async set(name, fingerprint) {
       const { appendFile } = await import("node:fs/promises");
       try {
-        // One write to the end of the file: lines of several programs do not mix.
+        // One write to the end of the file, so that lines of several programs do not mix.
         await appendFile(path, `${name} ${fingerprint}\n`, { mode: 0o600, flush: true });
       } catch (error) {
         throw new Error(`cannot remember the executor's key: ${messageOf(error)}`, { cause: error });

@@ -4,12 +4,12 @@ import type { OnReadOpts, Socket } from "node:net";
 import { versions } from "node:process";
 import type { ByteStream } from "../../transport/byte_stream.ts";
 
-/** What is read at once. An array for each read would cost more than the copy out of one that is kept. */
+/** How much is read at once. A new array for each read would cost more than a copy out of one that is kept. */
 export const READ_BYTES = 128 * 1024;
-/** Waiting here before the socket is paused: a peer that sends too fast is then held back by TCP. */
+/** How much waits here before the socket is paused. Then TCP slows down a peer that sends too fast. */
 const HIGH_WATER_BYTES = 256 * 1024;
 
-/** Somebody who waits for bytes. */
+/** A pending read. */
 interface Reader {
   readonly into: Uint8Array;
   resolve(count: number | null): void;
@@ -25,7 +25,7 @@ export class NodeByteStream implements ByteStream {
   #isEnded = false;
   #reader: Reader | null = null;
 
-  /** Options of the socket to be read through one buffer, where that can be. */
+  /** Options that let the socket be read through one buffer, if the runtime can do that. */
   readonly readOptions: { readonly onread?: OnReadOpts } = takesBuffer(versions.deno)
     ? {
       onread: {
@@ -38,7 +38,7 @@ export class NodeByteStream implements ByteStream {
     }
     : {};
 
-  /** Takes a socket that is connected, or connects. */
+  /** Takes a socket that is connected or connecting. */
   attach(socket: Socket): void {
     this.#socket = socket;
     // Emitted where `onread` was not given or is not known.
@@ -99,7 +99,7 @@ export class NodeByteStream implements ByteStream {
     this.#socket?.destroy();
   }
 
-  /** Hands bytes to the waiting reader, and keeps the others: a copy, where they are only lent. */
+  /** Gives bytes to the waiting reader and keeps the rest. Bytes that are only lent are copied. */
   #arrived(bytes: Uint8Array, { isLent }: { isLent: boolean }): void {
     const reader = this.#reader;
     const count = reader === null ? 0 : Math.min(bytes.length, reader.into.length);
@@ -124,7 +124,7 @@ export class NodeByteStream implements ByteStream {
   }
 }
 
-/** Deno has `onread` since 2.9: older ones, which compiled programs may have, end the program when they are given it. */
+/** Deno has `onread` since 2.9. Older versions, which compiled programs may have, crash when they are given it. */
 function takesBuffer(denoVersion: string | undefined): boolean {
   if (denoVersion === undefined) return true;
   const [major = 0, minor = 0] = denoVersion.split(".").map(Number);

@@ -1,7 +1,8 @@
 /**
- * Websockets over sockets of `node:net` and `node:tls`, with the frames that the server's own side has. To unix sockets,
- * which no runtime's own `WebSocket` reaches; and in Node and Deno, where it is faster: Node's takes four times as long to
- * send, Deno's a tenth longer to receive, and neither shows why an upgrade was refused. Loaded only when it is needed.
+ * Websockets over sockets of `node:net` and `node:tls`, with the same code for frames as the server. They are used for
+ * unix sockets, which no runtime's own `WebSocket` reaches. They are also used in Node and Deno, because they are
+ * faster: Node's own takes four times as long to send, Deno's a tenth longer to receive, and neither shows why an
+ * upgrade was refused. Loaded only when it is needed.
  */
 
 import { connect as connectSocket, isIP, type Socket } from "node:net";
@@ -14,12 +15,12 @@ import type { OpenOptions, Transport } from "./transport.ts";
 import { withoutToken } from "./url_token.ts";
 import { upgradeToWebSocket } from "./web_socket_upgrade.ts";
 
-/** The server pings as well; the session's heartbeat is quicker than both. */
+/** The server pings, too, and the session's heartbeat is quicker than both. */
 const PING_INTERVAL_MS = 30_000;
 
 type ReadOptions = NodeByteStream["readOptions"];
 
-/** Where a socket leads, and what is said to open the websocket. */
+/** Where a socket leads, and the request that opens the websocket. */
 interface Place {
   readonly name: string;
   readonly host: string;
@@ -82,7 +83,7 @@ export class NodeSocketTransport implements Transport {
       };
       const abort = () => {
         settle();
-        // A socket that is ended may still complain.
+        // A socket that was destroyed may still report an error.
         socket.on("error", () => {});
         socket.destroy();
         reject(abortedBy(signal, attempted));

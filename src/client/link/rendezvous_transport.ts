@@ -1,8 +1,8 @@
 /**
- * The way to an executor that cannot be reached from outside: through a rendezvous, sealed end to end. What it needs is
- * loaded only when such an address is given.
+ * The way to an executor that cannot be reached from outside: through a rendezvous, encrypted from end to end. Its code
+ * is loaded only when such an address is given.
  *
- * The executor's key is remembered at the first connection, or given; another one later is refused, whatever the
+ * The executor's key is given, or remembered at the first connection. Another key is refused later, whatever the
  * rendezvous says.
  */
 
@@ -27,7 +27,7 @@ import type { WebSocketConstructor } from "./web_socket_transport.ts";
 export interface PinStore {
   /** The fingerprint known for a name; null: never seen. */
   get(name: string): Promise<string | null>;
-  /** Keeps one, when the executor has proven that the key is its own. */
+  /** Remembers a fingerprint, after the executor has proven that it has the key. */
   set(name: string, fingerprint: string): Promise<void>;
 }
 
@@ -45,15 +45,18 @@ export interface RendezvousAddress {
   /** The id under which the executor has registered. */
   readonly executor: string;
   /**
-   * Where the executor's key is remembered, `filePins(path)` for one. Without it only for as long as this client lives:
-   * then the first connection trusts the rendezvous.
+   * Where the executor's key is remembered, for example `filePins(path)`. Without it the key is remembered only while
+   * this client lives, so the first connection trusts the rendezvous.
    */
   readonly pins?: PinStore | undefined;
-  /** The key's fingerprint, as `exec-server doctor` shows it on the devbox: then nobody is trusted, and nothing kept. */
+  /**
+   * The key's fingerprint, as `exec-server doctor` shows it on the devbox. With it the rendezvous need not be trusted,
+   * and nothing is remembered.
+   */
   readonly fingerprint?: string | undefined;
 }
 
-/** What is used in place of the runtime's own. */
+/** Replacements for what the runtime has. */
 export interface RendezvousTransportOptions {
   /** In place of the runtime's websocket. */
   readonly WebSocket?: WebSocketConstructor | undefined;
@@ -94,7 +97,7 @@ export class RendezvousTransport implements Transport {
     } catch (error) {
       if (signal.aborted) throw abortedBy(signal, attempted);
       const message = `${attempted}: ${messageOf(error)}`;
-      // Nothing that is tried again can mend these.
+      // These do not go away by trying again.
       const isFinal = error instanceof ExecutorKeyChanged ||
         (error instanceof RendezvousError && (error.status === 401 || error.status === 403));
       throw isFinal
@@ -104,7 +107,7 @@ export class RendezvousTransport implements Transport {
   }
 }
 
-/** Knows this key alone, whatever the name. */
+/** Has only this key, for every name. */
 function onlyPin(fingerprint: string): PinStore {
   return { get: () => Promise.resolve(fingerprint.trim()), set: () => Promise.resolve() };
 }

@@ -1,9 +1,9 @@
 /**
  * A link over the runtime's own `WebSocket`, in any runtime that has one.
  *
- * Such a socket shows no pings and cannot be told to stop reading. Silence is noticed by the session's heartbeat, and
- * output is held back by acknowledging it late. A link that is closed here has ended at once, whatever the peer does: a
- * closing handshake with a peer that is gone would take minutes.
+ * Such a socket shows no pings and cannot be told to stop reading. So the session's heartbeat notices silence, and late
+ * acknowledgements hold output back. `close` ends the link at once, whatever the peer does: a closing handshake with a
+ * peer that is gone would take minutes.
  */
 
 import type { Farewell, InboundMessage, Link, LinkEnd, OutboundMessage } from "../../rpc/link.ts";
@@ -40,7 +40,7 @@ export interface WebSocketLike {
 
 const OPEN = 1;
 
-/** Bytes on their way to the socket before senders wait: a few of the largest writes. */
+/** How many bytes may wait in the socket before senders wait: a few of the largest writes. */
 const SEND_HIGH_WATER_BYTES = 4 * 1024 * 1024;
 /** The web's interface has no event for a buffer that has emptied. */
 const SEND_POLL_MS = 4;
@@ -51,7 +51,7 @@ export class StandardSocketLink implements Link {
   readonly #end = Promise.withResolvers<LinkEnd>();
   #failure = "connection closed";
   #receiver: ((message: InboundMessage) => void | Promise<void>) | null = null;
-  /** What came before anybody received. */
+  /** What came before `receive` was called. */
   #early: InboundMessage[] = [];
   #isEnded = false;
 
@@ -69,14 +69,14 @@ export class StandardSocketLink implements Link {
     };
   }
 
-  /** See {@linkcode Link.receive}. A promise of the receiver does not slow this socket down. */
+  /** See {@linkcode Link.receive}. This socket goes on reading while a promise of the receiver is pending. */
   receive(receiver: (message: InboundMessage) => void | Promise<void>): Promise<LinkEnd> {
     this.#receiver = receiver;
     for (const message of this.#early.splice(0)) receiver(message);
     return this.#end.promise;
   }
 
-  /** See {@linkcode Link.send}. Waits while much is on its way. */
+  /** See {@linkcode Link.send}. Waits while the socket holds much. */
   async send(messages: readonly OutboundMessage[]): Promise<void> {
     for (const message of messages) {
       const text = typeof message === "string" ? message : await wholeText(message);
@@ -120,6 +120,6 @@ function textOf(data: unknown): InboundMessage {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(data as ArrayBuffer);
   } catch {
-    return null; // Not text: the receiver says so.
+    return null; // Not UTF-8: the receiver handles that.
   }
 }

@@ -1,10 +1,10 @@
 /**
- * How the library gets a link to a server: a transport opens one, as often as it is asked. What travels on it, and when
- * it is opened again, is the session's business.
+ * How the library gets a link to a server: a transport opens one, as often as it is asked. The session decides what is
+ * sent on it, and when it is opened again.
  */
 
 /**
- * What one attempt to connect is given.
+ * The options of one attempt to connect.
  *
  * ```ts
  * const sayHello = ({ token, signal }: OpenOptions) => console.log(token !== null, signal.aborted);
@@ -19,8 +19,8 @@ export interface OpenOptions {
 }
 
 /**
- * Of one message of the server: the longest text that engines make. What a server may send at once is its own affair; the
- * largest is the content of a file, which this library asks for in parts.
+ * The longest message of the server: the longest text that engines can make. The server decides how much it sends at
+ * once. The largest answers are contents of files, which this library requests in parts.
  */
 export const MAX_INBOUND_BYTES = 512 * 1024 * 1024 - 24;
 
@@ -40,7 +40,7 @@ export type TransportEnd =
   | { readonly type: "failed"; readonly reason: string };
 
 /**
- * Whole messages in, whole messages out. The server's own links are of this kind, too.
+ * Carries whole messages in both directions. The server's own links are of this kind, too.
  *
  * ```ts
  * async function listen(link: TransportLink): Promise<void> {
@@ -52,8 +52,8 @@ export type TransportEnd =
  */
 export interface TransportLink {
   /**
-   * Delivers messages in order until the connection ends, then resolves; called once. Null stands for bytes that were no
-   * text. A link that can stop reading does so while a promise of the receiver is pending.
+   * Delivers messages in order until the connection ends, then resolves; called once. Null stands for bytes that were
+   * not UTF-8. A link that can stop reading does so while a promise of the receiver is pending.
    */
   receive(receiver: (message: string | null) => void | Promise<void>): Promise<TransportEnd>;
   /** Sends messages in order. Resolves once they are on their way; rejects when the connection is gone. */
@@ -75,9 +75,9 @@ export interface TransportLink {
  * ```
  */
 export interface Transport {
-  /** Where it leads, for people. Holds no secret. */
+  /** Where it leads, as shown to people. Contains no secret. */
   readonly name: string;
-  /** Whether a session can be found again through a second link. Standard input and output of a child have one. */
+  /** Whether a second link can reach the same session. A child's standard input and output are only one link. */
   readonly canReconnect: boolean;
   /**
    * Opens a link. Rejects with `ConnectionRefusedError` or `UnauthorisedError`.

@@ -1,6 +1,6 @@
-/** Tokens in URLs: messages are shown and logged, and a token is not for everybody who reads them. */
+/** Removes tokens from URLs: messages are shown and logged, and their readers must not see the token. */
 
-/** The text with the tokens of its URLs left out. */
+/** The text without the tokens in its URLs. */
 export function withoutToken(text: string): string {
   return text.replace(/([?&]token=)[^&#\s"')]*/g, "$1…");
 }

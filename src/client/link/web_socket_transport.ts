@@ -1,6 +1,6 @@
 /**
- * Opens websockets, with the token where the runtime lets it be put: in a header, or, in browsers, among the
- * subprotocols. Finds out why an upgrade was refused, which a `WebSocket` does not say: it asks `GET /session-check`.
+ * Opens websockets. The token is sent in a header, or, in browsers, among the subprotocols. A `WebSocket` does not say
+ * why an upgrade was refused, so this asks `GET /session-check`.
  */
 
 import { messageOf } from "../../errors.ts";
@@ -29,17 +29,17 @@ export interface WebSocketOptions {
   /** In place of the runtime's own. Called as `new WebSocket(url, { headers })` where there are headers to send. */
   readonly WebSocket?: WebSocketConstructor | undefined;
   /**
-   * Where the token goes. `subprotocol` is for runtimes that send no headers, and the default in browsers; the server
-   * has to be started with `--allow-origin` for it.
+   * Where the token is sent. `subprotocol` is for runtimes that send no headers, and the default in browsers. The
+   * server must be started with `--allow-origin` for it.
    */
   readonly tokenIn?: "header" | "subprotocol" | undefined;
 }
 
-/** The subprotocol of this server. It is offered where a token has to travel among subprotocols. */
+/** The subprotocol of this server. It is offered if the token is sent among the subprotocols. */
 const PROTOCOL = "exec-server.v1";
 const BEARER_PROTOCOL = "exec-server.bearer.";
 
-/** How long the question why a connection failed may take. */
+/** How long finding out why a connection failed may take. */
 const CHECK_LIMIT_MS = 5_000;
 
 /** See the head of the module. */
@@ -90,7 +90,7 @@ export class WebSocketTransport implements Transport {
     return { ...this.#options.headers, ...(token === null ? {} : { authorization: `Bearer ${token}` }) };
   }
 
-  /** What the server says about it over plain HTTP, or else what the socket said. */
+  /** Why the server refused, as it says over plain HTTP, or else what the socket said. */
   async #whyRefused(token: string | null, failure: string): Promise<Error> {
     const attempted = `cannot connect to ${this.name}`;
     const url = new URL(this.#url);
@@ -106,7 +106,7 @@ export class WebSocketTransport implements Transport {
         );
       }
     } catch {
-      // The server cannot be asked. What the socket said is all there is.
+      // The server cannot be asked, so only the socket's words are left.
     }
     if (/\b401\b/.test(failure)) return new UnauthorisedError(`${attempted}: ${failure}`);
     return new ConnectionRefusedError(`${attempted}: ${failure}`);

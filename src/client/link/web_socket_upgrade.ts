@@ -1,6 +1,6 @@
 /**
- * The client's half of a websocket's opening over a byte stream of one's own: the request, and what is answered to it.
- * Unlike the runtimes' own sockets it sees why a server refuses.
+ * The client's half of opening a websocket over any byte stream: the request and the answer. Unlike the runtimes' own
+ * sockets it sees why a server refuses.
  */
 
 import { concatBytes } from "../../bytes.ts";
@@ -8,25 +8,25 @@ import type { ByteStream } from "../../transport/byte_stream.ts";
 import { encodeBase64 } from "../base64.ts";
 import { ConnectionRefusedError, UnauthorisedError } from "../errors.ts";
 
-/** Bounds the answer: no server of this kind sends this much, neither as a head nor as a text. */
+/** The longest head and the longest text of an answer. No exec-server sends that much. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 const ACCEPT_GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/** What is asked for. */
+/** The request. */
 export interface UpgradeOptions {
   /** Where the stream leads, for people. */
   readonly name: string;
-  /** As in the URL, with its port. */
+  /** Host and port, as in the URL. */
   readonly host: string;
   /** Path and query. */
   readonly path: string;
-  /** Besides those of the opening. */
+  /** Further headers. */
   readonly headers: Readonly<Record<string, string>>;
   readonly token: string | null;
 }
 
 /**
- * Returns what came behind the answer.
+ * Returns the bytes that came after the answer.
  *
  * @throws {UnauthorisedError} when the server asks for another token
  * @throws {ConnectionRefusedError} when it refuses for any other reason
@@ -68,7 +68,7 @@ export async function upgradeToWebSocket(stream: ByteStream, options: UpgradeOpt
   return rest;
 }
 
-/** Null: what comes is not the head of an answer. */
+/** Null: what came is not the head of an answer. */
 async function readHead(stream: ByteStream): Promise<{ head: string; rest: Uint8Array } | null> {
   const buffer = new Uint8Array(MAX_ANSWER_BYTES);
   for (let filled = 0; filled < buffer.length;) {
@@ -82,7 +82,7 @@ async function readHead(stream: ByteStream): Promise<{ head: string; rest: Uint8
   return null;
 }
 
-/** What the server says besides the status: for people. Empty where it does not say how long that is. */
+/** The body of the answer, for people. Empty if the server does not state its length. */
 async function readText(stream: ByteStream, head: string, first: Uint8Array): Promise<string> {
   const length = Math.min(Number(/^content-length:\s*(\d+)/im.exec(head)?.[1] ?? 0), MAX_ANSWER_BYTES);
   const parts = [first];

@@ -1,9 +1,9 @@
 /**
- * A connection to a port of the box's machine, as a pair of web streams: each direction waits for its own reader, and
- * ends by itself.
+ * A connection to a port of the box's machine, as a pair of web streams. Each direction waits for its own reader and
+ * ends on its own.
  *
- * The server ends tunnels with their connection. So one whose connection was lost fails, and is not opened again: the
- * program at the other end has seen its end.
+ * The server ends tunnels with their connection. So a tunnel fails when its connection is lost. It is not opened again,
+ * because the program at the other end has seen the end.
  */
 
 import { ERROR_CODES } from "../../protocol/error_codes.ts";
@@ -26,14 +26,14 @@ export interface TunnelOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A tunnel waits for acknowledgements at 256 KiB: what was read is told well before that. */
+/** Acknowledged after this much. The server stops at 256 KiB that are not acknowledged. */
 const ACK_BYTES = 64 * 1024;
 /** One write: as base64 it is well below the largest frame. */
 const MAX_WRITE_BYTES = 256 * 1024;
 
 /**
- * A connection to a port of the box's machine: each direction waits for its own reader, and ends by itself. One whose
- * connection was lost fails.
+ * A connection to a port of the box's machine. Each direction waits for its own reader and ends on its own. The tunnel
+ * fails when the connection to the box is lost.
  *
  * ```ts
  * const tunnel: Tunnel = await box.tunnel(5432);
@@ -164,7 +164,7 @@ export class Tunnel {
     try {
       await this.#session.call("net/closeWrite", { tunnelId: this.#tunnelId });
     } catch (error) {
-      // The other end has closed it meanwhile.
+      // The other end closed it meanwhile.
       if (!(error instanceof ServerError)) throw error;
     }
   }

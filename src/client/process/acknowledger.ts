@@ -1,28 +1,30 @@
 /**
- * Tells the server how far the output of a process has been taken, so that it may forget it and the process may go on.
+ * Tells the server how far the output of a process has been read, so that the server may forget it and the process may
+ * go on.
  *
- * Acknowledgements are gathered: one is sent when a good part of the window has been taken, or a little later than the
- * last thing that was. At most one is under way, so a fast stream costs one for each round trip at most.
+ * Acknowledgements are gathered. One is sent when a good part of the window has been read, or a little after the last
+ * read. At most one is under way, so a fast stream costs at most one for each round trip.
  */
 
 import type { ProcessRef } from "../../protocol/process_ref.ts";
 import type { Session } from "../session/session.ts";
 
-/** Sent after this much where the server does not say how large its window is: a small part of any usual one. */
+/** Sent after this much if the server does not say how large its window is: a small part of any usual one. */
 const DEFAULT_ACK_BYTES = 64 * 1024;
 /**
- * Half of the window that is reserved: the rest, and what the server lends besides, covers the way of it. Sooner would
- * cost both sides more: an acknowledgement takes as much of their time as the decoding of 256 KiB.
+ * Half of the reserved window. The other half, and what the server lends beyond it, lasts while the acknowledgement
+ * travels. Sending sooner would cost both sides more: an acknowledgement takes as much of their time as the decoding of
+ * 256 KiB.
  */
 const WINDOW_PARTS = 2;
-/** How late the last one may come. */
+/** How long the last acknowledgement may be delayed. */
 const LAG_MS = 50;
 
 /** See the head of the module. */
 export class Acknowledger {
   readonly #session: Session;
   readonly #reference: ProcessRef;
-  /** Everything up to here has been taken. */
+  /** Everything up to this number has been read. */
   readonly #takenSeq: () => number;
   #ackBytes = DEFAULT_ACK_BYTES;
   #takenBytes = 0;
@@ -41,12 +43,12 @@ export class Acknowledger {
     this.#stopListening = session.listen({ ended: () => this.close() });
   }
 
-  /** How much may be unacknowledged before the process waits, where the server has said so. */
+  /** How much may be unacknowledged before the process waits, if the server has said so. */
   set windowBytes(bytes: number) {
     this.#ackBytes = Math.max(1, Math.floor(bytes / WINDOW_PARTS));
   }
 
-  /** Something was taken. */
+  /** Something was read. */
   taken(bytes: number): void {
     this.#takenBytes += bytes;
     if (this.#isOver) return;
@@ -85,7 +87,7 @@ export class Acknowledger {
         if (seq >= this.#finalSeq) this.close();
         else if (this.#takenSeq() > seq) this.taken(0);
       },
-      // The process is forgotten, or the session is over: nobody waits for this any more.
+      // The process is forgotten or the session is over, so the acknowledgement is not needed any more.
       () => this.close(),
     );
   }

@@ -1,5 +1,5 @@
 /**
- * The first and the last part of what was written, within a bound. What lies between is dropped and counted.
+ * The first and the last part of what was written, within a bound. The middle is dropped and counted.
  *
  * Chunks are kept as they came, so that adding copies nothing.
  */
@@ -26,12 +26,12 @@ export class BoundedOutput {
     this.#tailLimit = maxBytes - headBytes;
   }
 
-  /** How much was added in all. */
+  /** How many bytes were added. */
   get totalBytes(): number {
     return this.#totalBytes;
   }
 
-  /** How much is not here any more. */
+  /** How many bytes were dropped. */
   get droppedBytes(): number {
     return this.#totalBytes - this.#headBytes - Math.min(this.#tailBytes, this.#tailLimit);
   }
@@ -71,7 +71,7 @@ export class BoundedOutput {
     return whole.length > this.#tailLimit ? whole.slice(whole.length - this.#tailLimit) : whole;
   }
 
-  /** Both, one behind the other. */
+  /** Both parts in one array. */
   bytes(): Uint8Array<ArrayBuffer> {
     return concatBytes([this.head(), this.tail()]);
   }

@@ -36,7 +36,7 @@ export interface CommandOutputParts {
 export class CommandOutput implements ProcessStatus {
   /** Whether it exited by itself with code 0. */
   readonly success: boolean;
-  /** Exit code; 128 and the signal's number where a signal ended it. Null: the server could not learn it. */
+  /** Exit code; 128 and the signal's number if a signal ended it. Null: the server could not find out. */
   readonly code: number | null;
   /** `SIGTERM` and the like, where a signal ended it. */
   readonly signal: string | null;
@@ -44,7 +44,7 @@ export class CommandOutput implements ProcessStatus {
   readonly endReason: EndReason | null;
   /** Whether the sandbox seems to have refused it something. */
   readonly sandboxDenied: boolean;
-  /** What the sandbox refused for the sake of the network. Null: not known, or no such sandbox. */
+  /** Which network calls the sandbox refused. Null: not known, or the sandbox allows the network. */
   readonly networkDenials: ProcessStatus["networkDenials"];
   /** What the server could not do for it, in words; null as a rule. */
   readonly failure: string | null;

@@ -1,4 +1,4 @@
-/** The events of one process as an async iterator. A reader that stops taking them holds the process back. */
+/** The events of one process as an async iterator. If the reader stops, the process has to wait. */
 
 import type { ProcessStatus } from "./process_status.ts";
 
@@ -20,7 +20,7 @@ export type ProcessEvent =
     readonly stream: "stdout" | "stderr" | "terminal";
     readonly bytes: Uint8Array<ArrayBuffer>;
   }
-  /** Output is lost here. Null: nobody knows how much. */
+  /** Output is lost here. Null: how much is not known. */
   | { readonly type: "gap"; readonly seq: number; readonly droppedBytes: number | null }
   /** The process has exited. Output of its descendants may still follow. */
   | { readonly type: "exited"; readonly seq: number; readonly status: ProcessStatus }
@@ -39,7 +39,7 @@ export class EventQueue implements AsyncIterableIterator<ProcessEvent, undefined
   #queuedBytes = 0;
   #end: { readonly error: Error | null } | null = null;
 
-  /** Tells when output was taken. */
+  /** Called when output was read. */
   constructor(onTaken: (bytes: number) => void) {
     this.#onTaken = onTaken;
   }
@@ -54,7 +54,7 @@ export class EventQueue implements AsyncIterableIterator<ProcessEvent, undefined
     return this.#queue[0]?.seq ?? null;
   }
 
-  /** Hands an event to the waiting reader, or keeps it. */
+  /** Gives an event to the waiting reader, or keeps it. */
   add(event: ProcessEvent): void {
     if (this.#end !== null) return;
     const waiter = this.#waiters.shift();
@@ -75,7 +75,7 @@ export class EventQueue implements AsyncIterableIterator<ProcessEvent, undefined
     return dropped;
   }
 
-  /** No more will come. What is kept can still be taken. */
+  /** No more will come. What is kept can still be read. */
   end(error: Error | null): void {
     if (this.#end !== null) return;
     this.#end = { error };
@@ -99,7 +99,7 @@ export class EventQueue implements AsyncIterableIterator<ProcessEvent, undefined
     return waiter.promise;
   }
 
-  /** Nothing more is wanted: the process is not held back any more. */
+  /** Nothing more is wanted: the process need not wait any more. */
   return(): Promise<IteratorResult<ProcessEvent, undefined>> {
     this.end(null);
     const bytes = this.#queuedBytes;

@@ -1,4 +1,4 @@
-/** What is told of one process, in order, and who takes it. */
+/** The events of one process, and the interface of their receiver. */
 
 import type { EndReason } from "../../protocol/process_results.ts";
 import type { OutputMessage } from "../session/inbound.ts";
@@ -6,14 +6,14 @@ import type { OutputMessage } from "../session/inbound.ts";
 /** The names of streams on the wire. */
 export type StreamName = OutputMessage["stream"];
 
-/** How a process ended, as far as the server told. */
+/** How a process ended, as far as the server said. */
 export interface ExitReport {
   readonly exitCode: number | null;
   readonly sandboxDenied: boolean;
   readonly endReason: EndReason | null;
   readonly signal: string | null;
   readonly networkDenials: readonly { readonly call: string; readonly program: string | null }[] | null;
-  /** What the server could not do: for people. */
+  /** What the server could not do, in words for people. */
   readonly failure: string | null;
 }
 

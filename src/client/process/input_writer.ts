@@ -1,8 +1,8 @@
 /**
- * Writes to the input of a process, in order, so that nothing is typed twice and nothing is lost.
+ * Writes to the input of a process, in order. Nothing is written twice and nothing is lost.
  *
- * Every write has an id that the server remembers: one whose answer was lost with the connection is sent again under the
- * same id. A few are on their way at a time; further writes wait.
+ * Every write has an id that the server remembers. A write whose answer was lost with the connection is sent again
+ * under the same id. A few are under way at a time; further writes wait.
  */
 
 import { ERROR_CODES } from "../../protocol/error_codes.ts";
@@ -11,9 +11,11 @@ import { encodeBase64 } from "../base64.ts";
 import { ServerError } from "../errors.ts";
 import type { Session } from "../session/session.ts";
 
-/** One write on the wire. Longer ones are cut: a process that reads slowly then holds up little at a time. */
+/**
+ * The longest write on the wire. Longer ones are divided, so that a process that reads slowly delays little at a time.
+ */
 const MAX_WRITE_BYTES = 64 * 1024;
-/** Writes on their way: as much as the server queues, so that a fast process never waits for us. */
+/** How many writes may be under way: as many as the server queues, so that a fast process never waits for us. */
 const MAX_BYTES_UNDER_WAY = 1024 * 1024;
 const MAX_WRITES_UNDER_WAY = 128;
 /** The default end-of-file character of a terminal. */
@@ -30,7 +32,7 @@ export class InputWriter {
   readonly #session: Session;
   readonly #reference: ProcessRef;
   readonly #isTerminal: boolean;
-  /** Distinguishes this writer's ids from those of another program that writes to the same process. */
+  /** Makes this writer's ids different from those of another program that writes to the same process. */
   readonly #prefix = crypto.randomUUID().slice(0, 8);
   #nextId = 1;
   #bytesUnderWay = 0;
@@ -45,7 +47,7 @@ export class InputWriter {
     this.#isTerminal = isTerminal;
   }
 
-  /** Resolves when these bytes are on their way and there is room for more. A failure shows with a later write. */
+  /** Resolves when these bytes are under way and there is room for more. A later write reports a failure. */
   async push(bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.length; at += MAX_WRITE_BYTES) {
       await this.#room();
@@ -54,19 +56,19 @@ export class InputWriter {
     await this.#room();
   }
 
-  /** Resolves when the server has taken these bytes and all before them. */
+  /** Resolves when the server has accepted these bytes and all before them. */
   async write(bytes: Uint8Array): Promise<void> {
     await this.push(bytes);
     await this.flushed();
   }
 
-  /** Resolves when the server has taken everything. */
+  /** Resolves when the server has accepted everything. */
   async flushed(): Promise<void> {
     await this.#lastWrite;
     if (this.#failure !== null) throw this.#failure;
   }
 
-  /** Ends the input behind everything that was written. A terminal gets Ctrl-D. */
+  /** Ends the input after everything that was written. A terminal gets Ctrl-D. */
   async close(): Promise<void> {
     if (this.#isTerminal) return await this.write(END_OF_TRANSMISSION);
     if (!this.#session.has("processCloseStdin")) {

@@ -1,8 +1,8 @@
 /**
- * What one stream of a process has written and its user has not taken yet.
+ * What one stream of a process has written and its user has not read yet.
  *
- * Nobody has decided about it at first: it is kept, and the process waits when too much is. Then it is either read as a
- * stream, or handed to a receiver that takes everything at once.
+ * At first the output is kept, and the process waits when too much is kept. Later it is either read as a stream, or
+ * given to a receiver that takes everything at once.
  */
 
 import { OutputGapError } from "../errors.ts";
@@ -17,7 +17,7 @@ export interface Chunk {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** Taken slots are reclaimed in bulk, from this many on. */
+/** Emptied slots are removed together, once there are this many. */
 const MIN_RECLAIMED_SLOTS = 256;
 
 /** See the head of the module. */
@@ -32,10 +32,10 @@ export class OutputBuffer {
   #wake: (() => void) | null = null;
   /** Null while more may come; then how it ended. */
   #end: { readonly error: Error | null } | null = null;
-  /** What went by before anybody took the stream. */
+  /** How many bytes went to a receiver instead of the stream. */
   #passedBytes = 0;
 
-  /** Tells when something was taken, which may make room. */
+  /** Called when something was read, which may make room. */
   constructor(onTaken: (bytes: number) => void) {
     this.#onTaken = onTaken;
   }
@@ -45,7 +45,7 @@ export class OutputBuffer {
     return this.#queuedBytes;
   }
 
-  /** The number of the oldest chunk that nobody has taken; null when there is none. */
+  /** The number of the oldest chunk that was not read; null if there is none. */
   get firstSeq(): number | null {
     return this.#chunks[this.#first]?.seq ?? null;
   }
@@ -60,19 +60,19 @@ export class OutputBuffer {
       this.#receiver(bytes);
       return;
     }
-    // After a gap nothing is read any more, as if nothing was missing.
+    // After a gap the stream must not go on as if nothing was missing.
     if (this.#end !== null) return;
     this.#chunks.push({ seq, bytes });
     this.#queuedBytes += bytes.length;
     this.#wake?.();
   }
 
-  /** What is kept, without taking it. */
+  /** What is kept. It stays here. */
   kept(): Chunk[] {
     return this.#chunks.slice(this.#first).filter((chunk) => chunk !== undefined);
   }
 
-  /** Takes out all that is kept. */
+  /** Removes and returns all that is kept. */
   takeAll(): Chunk[] {
     const chunks: Chunk[] = [];
     for (let chunk = this.#shift(); chunk !== null; chunk = this.#shift()) chunks.push(chunk);
@@ -86,14 +86,14 @@ export class OutputBuffer {
     return dropped;
   }
 
-  /** No more will come. What is queued can still be read, also before an error. */
+  /** No more will come. What is queued can still be read, even if an error follows. */
   end(error: Error | null): void {
     if (this.#end !== null) return;
     this.#end = { error };
     this.#wake?.();
   }
 
-  /** Hands everything to a receiver from now on. Not for a buffer that is read as a stream. */
+  /** From now on gives everything to a receiver. Not for a buffer that is read as a stream. */
   receive(receiver: OutputReceiver): void {
     this.#receiver = receiver;
     for (const { bytes } of this.takeAll()) {
@@ -120,7 +120,7 @@ export class OutputBuffer {
         this.#receiver = () => {};
       },
       pull: () => this.#pull(),
-      // A reader that does not want the rest must not hold the process back.
+      // The process must not wait for a reader that does not want the rest.
       cancel: () => this.receive(() => {}),
     }, { highWaterMark: 0 });
   }

@@ -1,9 +1,9 @@
 /**
- * Hands the output of one process to its readers, and says how much of it has been taken.
+ * Gives the output of one process to its readers, and reports how much of it has been read.
  *
- * What nobody has decided about is kept, and the process waits when too much is. As soon as somebody reads one stream,
- * or waits for the end, the others must not hold it up: a little of them is kept for a late reader, and what is more
- * drains into a bounded snapshot.
+ * At first all output is kept, and the process waits when too much is kept. As soon as one stream is read, or the end
+ * is awaited, the process must not wait for the other streams: a little of them is kept for a late reader, and the rest
+ * goes into a bounded snapshot.
  */
 
 import { OutputGapError } from "../errors.ts";
@@ -15,19 +15,19 @@ import type { OutputGap, StreamName } from "./feed_sink.ts";
 
 /** What becomes of output that is not read. */
 export type OverflowRule =
-  /** The server holds it: what is kept here has the server's window for a bound. */
+  /** The server holds it. Its window bounds what is kept here. */
   | { readonly type: "acknowledged" }
-  /** The newest is kept, and a gap is told. */
+  /** The newest is kept, and a gap is reported. */
   | { readonly type: "latest"; readonly maxBytes: number };
 
-/** Is shown output and takes none of it. */
+/** Sees output without removing it. */
 export type OutputTap = (name: StreamName, bytes: Uint8Array<ArrayBuffer>) => void;
 
-/** How much is kept of each stream that is drained. */
+/** How much of each drained stream is kept. */
 const SNAPSHOT_BYTES = 1024 * 1024;
-/** Kept of a stream nobody has decided about while the process must not wait for it. */
+/** How much is kept of a stream that nobody reads while the process must not wait for it. */
 const UNDECIDED_BYTES = 128 * 1024;
-/** Fetching stops while this much is not taken. */
+/** Nothing more is fetched while this much is unread. */
 const ROOM_BYTES = 1024 * 1024;
 
 /** See the head of the module. */
@@ -37,11 +37,11 @@ export class OutputHub {
   readonly #buffers: Readonly<Record<StreamName, OutputBuffer>>;
   readonly #snapshots: Readonly<Record<StreamName, BoundedOutput>>;
   #lastSeq: number;
-  /** Up to here output may have drained into the snapshots. */
+  /** Output up to this number may have gone into the snapshots. */
   #drainedSeq = 0;
   #events: EventQueue | null = null;
   readonly #taps: OutputTap[] = [];
-  /** Somebody waits for the end of the process, or reads one of its streams: the others must not hold it up. */
+  /** The end of the process is awaited, or one of its streams is read: it must not wait for the other streams. */
   #mustFlow = false;
   /** Null: it goes on. */
   #end: { readonly error: Error | null } | null = null;
@@ -62,12 +62,12 @@ export class OutputHub {
     };
   }
 
-  /** What was drained of a stream. */
+  /** The snapshot of a stream that was drained. */
   snapshot(name: StreamName): BoundedOutput {
     return this.#snapshots[name];
   }
 
-  /** Everything up to here has been taken by all readers. */
+  /** All readers have read everything up to this number. */
   get takenSeq(): number {
     let first = this.#events?.firstSeq ?? this.#lastSeq + 1;
     for (const name of NAMES) {
@@ -79,7 +79,7 @@ export class OutputHub {
     return first - 1;
   }
 
-  /** Null: all went well. Otherwise what had to be dropped. */
+  /** Null: nothing was lost. Otherwise what had to be dropped. */
   add(seq: number, name: StreamName, bytes: Uint8Array<ArrayBuffer>): OutputGap | null {
     this.#lastSeq = seq;
     const buffer = this.#buffers[name];
@@ -104,7 +104,7 @@ export class OutputHub {
     this.#taken(0);
   }
 
-  /** Output is lost: streams cannot go on as if nothing was missing. Events can: they tell it. */
+  /** Output is lost. Streams end with an error, because they cannot show a gap. Events can: the gap is one of them. */
   gap({ droppedBytes, afterSeq }: OutputGap): void {
     const much = droppedBytes === null ? "an unknown number of" : droppedBytes;
     const message = `cannot read all output: ${much} bytes after event ${afterSeq} were not retained`;
@@ -114,7 +114,7 @@ export class OutputHub {
 
   #tell(event: ProcessEvent): void {
     if (this.#events !== null) return this.#events.add(event);
-    // One gap says as much as many: a process that is never followed must not gather them.
+    // One gap says as much as many, and they must not pile up for a process that nobody follows.
     if (event.type !== "gap" || !this.#early.some(({ type }) => type === "gap")) this.#early.push(event);
   }
 
@@ -126,7 +126,7 @@ export class OutputHub {
     this.#wakeAll();
   }
 
-  /** Nothing that nobody has decided about may hold the process up from now on. */
+  /** From now on the process must not wait for streams that nobody reads. */
   letFlow(): void {
     if (this.#mustFlow) return;
     this.#mustFlow = true;
@@ -144,14 +144,14 @@ export class OutputHub {
     return stream;
   }
 
-  /** Hands a stream to a receiver from now on. */
+  /** From now on gives a stream to a receiver. */
   receive(name: StreamName, receiver: OutputReceiver): void {
     this.#buffers[name].receive(receiver);
     this.letFlow();
     this.#taken(0);
   }
 
-  /** Shows all output to somebody who takes none of it: first what is kept, then what comes. */
+  /** Shows all output to a listener without removing it: first what is kept, then what comes. */
   tap(tap: OutputTap): void {
     this.#taps.push(tap);
     for (const name of NAMES) {
@@ -163,7 +163,7 @@ export class OutputHub {
     this.letFlow();
   }
 
-  /** All events from now on, with what nobody has taken so far. What has drained into the snapshots is told as a gap. */
+  /** All events from now on, with what was not read so far. What has gone into the snapshots is reported as a gap. */
   events(): EventQueue {
     if (this.#events !== null) return this.#events;
     const events = this.#events = new EventQueue((bytes) => this.#taken(bytes));

@@ -1,11 +1,11 @@
-/** One stream of a process as a web stream of bytes, with the ways most people want it. */
+/** One stream of a process as a web stream of bytes, text or lines. */
 
 import { concatBytes } from "../../bytes.ts";
 import { linesOf } from "./text.ts";
 
 /**
- * Output of a process: a `ReadableStream` of bytes with `text()`, `lines()` and `bytes()`. A reader that stops holds
- * the process back, once what may be on its way is full; nothing is lost.
+ * Output of a process: a `ReadableStream` of bytes with `text()`, `lines()` and `bytes()`. If the reader stops, the
+ * process waits once the buffers on the way are full. Nothing is lost.
  *
  * ```ts
  * const child = await box.spawn(["seq", "3"]);

@@ -1,10 +1,9 @@
 /**
- * The events of one process in the order of their numbers, each once, whatever became of the connection meanwhile.
+ * The events of one process in the order of their numbers, each once, even if connections are lost meanwhile.
  *
- * Notifications bring them as they happen. What is missing is fetched with `process/read`: after a lost connection, when
- * a number was skipped, and always for a process of another session, of which no notifications come. What cannot be
- * fetched any more is told as a gap and never passed over. Nothing is fetched while the taker of the events has no
- * room.
+ * Notifications bring them as they happen. Missing events are fetched with `process/read`: after a lost connection,
+ * when a number was skipped, and always for a process of another session, which sends no notifications here. What
+ * cannot be fetched any more is reported as a gap. Nothing is fetched while the receiver of the events has no room.
  */
 
 import type { ProcessReadResult } from "../../protocol/process_results.ts";
@@ -18,21 +17,26 @@ import type { FeedSink } from "./feed_sink.ts";
 export interface FeedOptions {
   readonly session: Session;
   readonly reference: ProcessRef;
-  /** Its notifications come to this session. */
+  /** Whether this session gets its notifications. */
   readonly isOwn: boolean;
   /** Events up to this one are known already. */
   readonly afterSeq: number;
   readonly sink: FeedSink;
 }
 
-/** One answer to `process/read`: large enough to be worth its way, small enough that a slow line stays lively. */
+/**
+ * The size of one answer to `process/read`: large enough to be worth a round trip, small enough not to block a slow
+ * line.
+ */
 const READ_BYTES = 1024 * 1024;
 /** How long the server is asked to wait for output of another session's process. */
 const POLL_WAIT_MS = 10_000;
-/** Events that came too early are kept up to this much; what comes beyond is fetched again. */
+/** How much is kept of events that came too early. What is beyond this is fetched again. */
 const MAX_HELD_BYTES = 1024 * 1024;
 const MAX_HELD_EVENTS = 4096;
-/** Some servers send events slightly out of order: a skipped number has this long to come by itself. */
+/**
+ * Some servers send events slightly out of order. This is how long to wait for a skipped number before it is fetched.
+ */
 const REORDER_MS = 20;
 
 /** An event that came before its turn. */
@@ -47,13 +51,13 @@ export class ProcessFeed implements ProcessInbox {
   readonly #reference: ProcessRef;
   readonly #isOwn: boolean;
   readonly #sink: FeedSink;
-  /** Everything up to here has been handed on. */
+  /** Everything up to this number has been passed on. */
   #lastSeq: number;
   readonly #held = new Map<number, HeldEvent>();
   #heldBytes = 0;
   #repairTimer: ReturnType<typeof setTimeout> | undefined;
   #isFetching = false;
-  /** Something was missed while it was fetched. */
+  /** More was missed while a fetch was under way. */
   #mustFetchAgain = false;
   #hasExited = false;
   #isOver = false;
@@ -159,7 +163,7 @@ export class ProcessFeed implements ProcessInbox {
 
   // ---------------------------------------------------------------- reads
 
-  /** Fetches what is missing; of another session's process, all that will ever come. */
+  /** Fetches what is missing. For another session's process: everything, until its end. */
   fetch(): void {
     if (this.#isOver) return;
     if (this.#isFetching) {
@@ -188,12 +192,12 @@ export class ProcessFeed implements ProcessInbox {
       if (this.#isOver) return;
       this.#take(result);
       if (this.#isOver) return;
-      // With a budget of bytes only an answer without chunks speaks of the end.
+      // With a limit of bytes, only an answer without chunks tells of the end.
       if (this.#isOwn && result.chunks.length === 0 && !this.#mustFetchAgain && !this.#isGapAhead()) return;
     }
   }
 
-  /** Whether what came too early still waits for something that no read has brought. */
+  /** Whether events that came too early still wait for one that no read has brought. */
   #isGapAhead(): boolean {
     for (const [seq, event] of this.#held) if (seq <= this.#lastSeq) this.#release(seq, event);
     this.#applyHeld();
@@ -251,7 +255,7 @@ export class ProcessFeed implements ProcessInbox {
     });
   }
 
-  /** Without an exit before it the server has lost the process. A read says why. */
+  /** If no exit came before it, the server has lost the process. A read says why. */
   #closedByNotification(): void {
     if (this.#hasExited) this.#closed();
     else this.fetch();

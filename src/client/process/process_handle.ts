@@ -1,8 +1,8 @@
 /**
- * A process on the box, in the hands of its user: its streams, its end, and what can be done to it.
+ * A process on the box, as its user sees it: its streams, its end, and what can be done to it.
  *
- * The handle survives lost connections; its streams just continue. What goes wrong shows where the user waits: in the
- * streams, in `status`, in the promise of the method that was called.
+ * The handle survives lost connections; its streams just continue. Errors show where the user waits: in the streams, in
+ * `status`, in the promise of the method that was called.
  *
  * More than 300 lines: it is the one object that users hold, and half of it is what they read about its methods.
  */
@@ -93,7 +93,7 @@ export class ProcessHandle implements AsyncDisposable {
     this.tty = reference.tty;
     const wire: ProcessRef = isOwn ? { processId: reference.processId } : { uid: reference.uid ?? "" };
     this.#wire = wire;
-    // Nobody may be waiting.
+    // There may be nobody who awaits it.
     this.#exited.promise.catch(() => {});
     this.#closed.promise.catch(() => {});
     const hub = this.#hub = new OutputHub(rule, reference.afterSeq, (bytes) => this.#acknowledger?.taken(bytes));
@@ -107,7 +107,7 @@ export class ProcessHandle implements AsyncDisposable {
 
   // ---------------------------------------------------------------- for this library
 
-  /** The start has succeeded; what the server said about it. */
+  /** The start has succeeded, with this answer. */
   started({ uid, windowBytes }: { uid: string | null; windowBytes: number | null }): void {
     this.#uid ??= uid;
     if (windowBytes !== null && this.#acknowledger !== null) this.#acknowledger.windowBytes = windowBytes;
@@ -118,12 +118,12 @@ export class ProcessHandle implements AsyncDisposable {
     this.#feed.fetch();
   }
 
-  /** The start has failed: nothing will ever come. */
+  /** The start has failed: no event will come. */
   abandon(error: Error): void {
     this.#feed.fail(error);
   }
 
-  /** Writes the input and ends it, while somebody else waits for the output. A failure shows there. */
+  /** Writes the input and ends it, without waiting. The caller waits for the output, where a failure shows. */
   feed(input: Uint8Array | string): void {
     this.#input.push(toBytes(input)).then(() => this.#input.close()).catch((error) => {
       // A process that ends before it has read its input is no error: its output says why.
@@ -131,7 +131,7 @@ export class ProcessHandle implements AsyncDisposable {
     });
   }
 
-  /** Calls this once when it has exited, or when that cannot be learnt any more. Holds nothing up and drains nothing. */
+  /** Calls this once when it has exited, or when that cannot be found out any more. Does not affect the streams. */
   onEnd(callback: () => void): void {
     this.#exited.promise.then(callback, callback);
   }
@@ -173,17 +173,19 @@ export class ProcessHandle implements AsyncDisposable {
 
   // ---------------------------------------------------------------- what it is
 
-  /** Its name in the whole server, by which other sessions reach it when it is kept; null where the server has none. */
+  /**
+   * Its name in the whole server, by which other sessions reach it if it is kept; null if the server has no such names.
+   */
   get uid(): string | null {
     return this.#uid;
   }
 
-  /** Whether its exit has not been seen yet. */
+  /** Whether it still runs: its exit was not reported yet. */
   get running(): boolean {
     return this.#status === null;
   }
 
-  /** The number of the last event that was taken by its user: a cursor to come back to. */
+  /** The number of the last event that its user has read: a cursor to come back to. */
   get cursor(): number {
     return this.#hub.takenSeq;
   }
@@ -222,8 +224,8 @@ export class ProcessHandle implements AsyncDisposable {
   }
 
   /**
-   * Everything that happens, in order, as an async iterator: output of all streams, gaps, the exit, the close. Takes
-   * what the streams would have given: use one or the other.
+   * Everything that happens, in order, as an async iterator: output of all streams, gaps, the exit, the close. It gets
+   * what the streams would have got, so use one or the other.
    */
   get events(): AsyncIterableIterator<ProcessEvent, undefined> {
     return this.#hub.events();
@@ -235,7 +237,7 @@ export class ProcessHandle implements AsyncDisposable {
     this.#hub.tap((name, bytes) => writers[name === "stderr" ? "stderr" : "stdout"](bytes));
   }
 
-  /** The first and the last part of what it has written so far. Takes nothing from the streams. */
+  /** The first and the last part of what it has written so far. Does not affect the streams. */
   async snapshot(): Promise<ProcessSnapshot> {
     if (this.#session.has("processSnapshot")) {
       try {
@@ -250,7 +252,7 @@ export class ProcessHandle implements AsyncDisposable {
           exitCode,
         };
       } catch (error) {
-        // The server has forgotten it. What was drained here is all there is.
+        // The server has forgotten it, so only what was kept here is left.
         if (!(error instanceof ServerError) || !this.#isClosed) throw error;
       }
     }
@@ -268,15 +270,15 @@ export class ProcessHandle implements AsyncDisposable {
   // ---------------------------------------------------------------- its end
 
   /**
-   * How it ended, once it has exited. Rejects when that cannot be learnt any more. A caller that awaits it need not
-   * read the streams: what nobody reads drains, and never holds the process up.
+   * How it ended, once it has exited. Rejects when that cannot be found out any more. A caller that awaits it need not
+   * read the streams: the process does not wait for streams that nobody reads.
    */
   get status(): Promise<ProcessStatus> {
     this.#hub.letFlow();
     return this.#exited.promise;
   }
 
-  /** Waits for its end, with a deadline where one is wanted. */
+  /** Waits for its end, with a deadline if one is given. */
   async wait(options: WaitOptions = {}): Promise<ProcessStatus> {
     this.#hub.letFlow();
     const { until = "exited", timeout, signal } = options;
@@ -314,8 +316,8 @@ export class ProcessHandle implements AsyncDisposable {
   }
 
   /**
-   * Waits until the process has ended or the time is up, and returns what it has written since the last time, as bounded
-   * text. The streams are not to be used besides.
+   * Waits until the process has ended or the time is up, and returns what it has written since the last call, as
+   * bounded text. Do not use the streams as well.
    */
   async pollUntil({ yieldMs = DEFAULT_YIELD_MS, maxBytes = MAX_PORTION_BYTES, signal }: YieldOptions = {}): Promise<
     OutputPortion
@@ -337,10 +339,10 @@ export class ProcessHandle implements AsyncDisposable {
   }
 
   /**
-   * Waits until it writes a text, to whichever stream. The next search goes on behind what was found. Several may wait at
-   * a time, as for `ready` and for `error`.
+   * Waits until it writes a text, to any stream. The next search begins after what was found. Several searches may wait
+   * at a time, such as for `ready` and for `error`.
    *
-   * A pattern is tried whenever something has come. One that could match more ends with what follows: `/port (\\d+)\\n/`.
+   * A pattern is tried whenever output comes, so it may match a part. Include what follows, as in `/port (\\d+)\\n/`.
    */
   async waitForText(pattern: string | RegExp, options: WaitForOptions = {}): Promise<TextMatch> {
     const search = this.#search ??= new TextSearch(this.#hub);
@@ -359,13 +361,13 @@ export class ProcessHandle implements AsyncDisposable {
     }, { highWaterMark: 1 });
   }
 
-  /** Writes to its input. Resolves when the server has taken it. */
+  /** Writes to its input. Resolves when the server has accepted it. */
   async write(data: Uint8Array | string): Promise<void> {
     this.#requireInput();
     await this.#input.write(toBytes(data));
   }
 
-  /** Ends its input behind everything that was written. A terminal gets Ctrl-D. */
+  /** Ends its input after everything that was written. A terminal gets Ctrl-D. */
   async closeStdin(): Promise<void> {
     this.#requireInput();
     await this.#input.close();
@@ -391,8 +393,8 @@ export class ProcessHandle implements AsyncDisposable {
   }
 
   /**
-   * Ends it: at once, or with SIGTERM first and this long to obey it. With `tree` everything that descends from it ends,
-   * wherever it went. Resolves when the server has taken the request; `status` tells the end.
+   * Ends it: at once, or with SIGTERM and SIGKILL after this time. With `tree` all its descendants end, too, even those
+   * in other groups. Resolves when the server has accepted the request; await `status` for the end.
    */
   async terminate({ graceMs, tree = false }: { graceMs?: number; tree?: boolean } = {}): Promise<void> {
     await this.#session.call("process/terminate", {
@@ -407,7 +409,7 @@ export class ProcessHandle implements AsyncDisposable {
     await this.#session.call("process/resize", { ...this.#wire, rows, cols });
   }
 
-  /** Lets go of it: streams end, nothing more is told. The process runs on, and does not wait for a reader. */
+  /** Detaches from it: streams end, and no more events come. The process runs on, and does not wait for a reader. */
   detach(): void {
     this.#feed.fail(new OutputGapError("the handle was detached", { afterSeq: this.cursor, droppedBytes: null }));
   }

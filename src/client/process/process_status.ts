@@ -24,7 +24,7 @@ export type EndReason = wire.EndReason;
 export interface ProcessStatus {
   /** Whether it exited by itself with code 0. */
   readonly success: boolean;
-  /** Exit code; 128 and the signal's number where a signal ended it. Null: the server could not learn it. */
+  /** Exit code; 128 and the signal's number if a signal ended it. Null: the server could not find out. */
   readonly code: number | null;
   /** `SIGTERM` and the like, where a signal ended it. */
   readonly signal: string | null;
@@ -32,7 +32,7 @@ export interface ProcessStatus {
   readonly endReason: EndReason | null;
   /** Whether the sandbox seems to have refused it something. */
   readonly sandboxDenied: boolean;
-  /** What the sandbox refused for the sake of the network. Null: not known, or no such sandbox. */
+  /** Which network calls the sandbox refused. Null: not known, or the sandbox allows the network. */
   readonly networkDenials: readonly { readonly call: string; readonly program: string | null }[] | null;
   /** What the server could not do for it, in words; null as a rule. */
   readonly failure: string | null;
@@ -53,7 +53,7 @@ const SIGNALS: Readonly<Record<number, string>> = {
 /** The report of a server as a status, with defaults for what an older one leaves out. */
 export function statusOf(report: ExitReport): ProcessStatus {
   const { exitCode: code, endReason, sandboxDenied, networkDenials, failure } = report;
-  // Without a reason the code is all there is to tell a signal by.
+  // Without a reason only the code shows that it was a signal.
   const signal = report.signal ?? (endReason === null && code !== null ? SIGNALS[code] ?? null : null);
   return {
     success: code === 0 && (endReason === null || endReason === "exit"),

@@ -1,9 +1,9 @@
-/** What users say to a process handle, and what it tells them. */
+/** Options and results of a process handle. */
 
 import type { Duration } from "../duration.ts";
 
 /**
- * A process in a form that can be stored and sent, and from which the handle is had back: `box.process(reference)`.
+ * A process in a form that can be stored and sent. `box.process(reference)` gives the handle back.
  *
  * ```ts
  * const saved = JSON.stringify(handle);
@@ -22,7 +22,7 @@ export interface ProcessReference {
   readonly tty: boolean;
   /** Whether its input can be written. */
   readonly stdin: boolean;
-  /** The number of the last event that was taken: reading goes on behind it. */
+  /** The number of the last event that was read: reading goes on after it. */
   readonly afterSeq: number;
 }
 
@@ -35,11 +35,11 @@ export interface ProcessReference {
  * ```
  */
 export interface ProcessSnapshot {
-  /** What standard output had. */
+  /** Of standard output. */
   readonly stdout: Uint8Array<ArrayBuffer>;
-  /** What standard error had. */
+  /** Of standard error. */
   readonly stderr: Uint8Array<ArrayBuffer>;
-  /** What the terminal had, for a process that has one. */
+  /** Of the terminal, if the process has one. */
   readonly terminal: Uint8Array<ArrayBuffer>;
   /** Whether something between the two parts is missing. */
   readonly truncated: boolean;
@@ -50,7 +50,7 @@ export interface ProcessSnapshot {
 }
 
 /**
- * How long to wait for a process, and for what.
+ * How long to wait for a process, and for which end.
  *
  * ```ts
  * const options: WaitOptions = { until: "closed", timeout: "5m" };
@@ -75,14 +75,14 @@ export interface WaitOptions {
  * ```
  */
 export interface CollectOptions {
-  /** Kept of each stream: half from the beginning, half from the end. 16 MiB unless given. */
+  /** How much of each stream is kept: half from the beginning, half from the end. 16 MiB unless given. */
   readonly maxBytes?: number | undefined;
   /** Gives up waiting. The process runs on. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * What a process uses with everything that descends from it. Null: it has ended, or the server cannot tell.
+ * What a process uses, together with its descendants. Null: it has ended, or the server cannot tell.
  *
  * ```ts
  * for (const { argv, details } of await box.processes({ details: true })) {
@@ -145,12 +145,12 @@ export interface ProcessInfo {
   readonly keepOnSessionEnd: boolean;
   /** Whether this session started it. */
   readonly own: boolean;
-  /** What it uses with everything that descends from it; only where it was asked for. */
+  /** What it uses, together with its descendants. Only if it was asked for. */
   readonly details?: ProcessDetails;
   /** What becomes of output that nobody has read. */
   readonly output?: "latest" | "acknowledged";
-  /** Output that is held for its reader. */
+  /** How much output is held for its reader. */
   readonly unacknowledgedBytes?: number;
-  /** Whether it cannot write on before its output is read. */
+  /** Whether it has to wait until its output is read. */
   readonly waitsForAck?: boolean;
 }

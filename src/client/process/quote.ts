@@ -7,7 +7,7 @@
 import { shellWord } from "../../shell_quote.ts";
 
 /**
- * What may stand in a template: a word, or several.
+ * A value in a template: a word, or several.
  *
  * ```ts
  * const files: TemplateValue = ["a file.txt", "it's another"];
@@ -18,7 +18,7 @@ export type TemplateValue = string | number | boolean | bigint | readonly (strin
 
 /** A command for a shell. */
 export interface ShellText {
-  /** With parameters in the places of the values. */
+  /** The text, with parameters in the places of the values. */
   readonly script: string;
   /** The values, from `$1` on. */
   readonly parameters: readonly string[];
@@ -69,7 +69,7 @@ function wordsOf(value: TemplateValue): string[] {
   throw new TypeError(`a value of a command must be a text, a number or a list of those, not ${typeof value}`);
 }
 
-/** The quote that is open after these literals; null: none. */
+/** The quote that is open after these literals, or null. */
 function openQuote(literals: readonly string[]): "'" | '"' | null {
   let open: "'" | '"' | null = null;
   // Values are whole words and open nothing.

@@ -23,7 +23,7 @@ const SHOWN_CHARACTERS = 2000;
 
 /**
  * A command that has not been run yet. Awaiting it runs it and gives its `CommandOutput`; a code other than 0 throws a
- * `ProcessFailedError` with the output in it, unless `nothrow()` was said. Methods give a changed copy.
+ * `ProcessFailedError` with the output in it, unless `nothrow()` was called. Methods return a changed copy.
  *
  * ```ts
  * const command: ShellCommand = box.$`npm test -- ${"a name"}`.cwd("/work").env({ CI: "1" }).timeout("10m");
@@ -73,7 +73,7 @@ export class ShellCommand implements PromiseLike<CommandOutput> {
     return this.#with({ options: { ...this.#settings.options, signal } });
   }
 
-  /** Takes any exit code for an answer. */
+  /** Accepts any exit code. */
   nothrow(): ShellCommand {
     return this.#with({ throwsOnFailure: false });
   }
@@ -126,7 +126,7 @@ export class ShellCommand implements PromiseLike<CommandOutput> {
     return (await this.#run()).stdout;
   }
 
-  /** Starts it and gives its handle, for callers that want more than its output. An input that was given is written. */
+  /** Starts it and gives its handle, for callers that want more than its output. Writes the input if one was given. */
   async spawn(): Promise<ProcessHandle> {
     const handle = await this.#start();
     const { input } = this.#settings;
@@ -145,7 +145,7 @@ export class ShellCommand implements PromiseLike<CommandOutput> {
   async #start(): Promise<ProcessHandle> {
     const { options, input, isShown } = this.#settings;
     const { script, parameters } = this.#text;
-    // The name is what the shell calls itself in its messages.
+    // This is the name that the shell uses for itself in its messages.
     const argv = [SHELL, "-c", script, "sh", ...parameters];
     const handle = await this.#spawn(argv, { ...options, stdin: input === null ? "null" : "piped" });
     if (isShown) handle.show();

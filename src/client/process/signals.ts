@@ -3,7 +3,7 @@
 import type { SignalName as WireSignal } from "../../protocol/process.ts";
 
 /**
- * What `kill` takes. `SIGKILL` ends the process with its whole group.
+ * The signals of `kill`. `SIGKILL` ends the process with its whole group.
  *
  * ```ts
  * const gentle: Signal = "SIGINT";

@@ -9,15 +9,18 @@ import type { ProcessReference } from "./process_types.ts";
 import { type SpawnOptions, startParams } from "./spawn_options.ts";
 import { within } from "./within.ts";
 
-/** Kept here of output that nobody reads and the server does not hold back, before the oldest is dropped. */
+/** How much unread output is kept here if the server does not hold it back. Then the oldest is dropped. */
 const LATEST_BYTES = 1024 * 1024;
 /**
- * The same where all of it was wanted, and the server cannot hold it back: as much as a server that can would hold for
- * a client that is away.
+ * The same if all output was wanted but the server cannot hold it back: as much as other servers hold for a client that
+ * is away.
  */
 const UNACKNOWLEDGED_BYTES = 64 * 1024 * 1024;
 
-/** Starts a process. Its events have somewhere to go before the server is asked, and nowhere any more when that fails. */
+/**
+ * Starts a process. The receiver of its events is registered before the server is asked, and removed if the start
+ * fails.
+ */
 export async function spawn(session: Session, argv: readonly string[], options: SpawnOptions): Promise<ProcessHandle> {
   const { signal } = options;
   const what = `cannot start ${JSON.stringify(argv[0])}`;
@@ -46,7 +49,7 @@ export async function spawn(session: Session, argv: readonly string[], options: 
     isKept: options.keep === true,
   });
   const starting = session.call("process/start", params, {
-    // The id is this start's alone: it exists because the first attempt has arrived.
+    // Only this start uses the id: it exists because the first attempt has arrived.
     resultOfRepeated: (error) => isInUse(error, processId) ? {} : undefined,
   }) as Promise<{ uid?: string; outputWindowBytes?: number | null }>;
   try {
@@ -54,7 +57,7 @@ export async function spawn(session: Session, argv: readonly string[], options: 
     handle.started({ uid: uid ?? null, windowBytes: outputWindowBytes ?? null });
   } catch (error) {
     handle.abandon(error instanceof Error ? error : new Error(String(error)));
-    // Nobody waits for the answer any more, and it may come when the connection is back: then there is a process to end.
+    // The answer may still come, when the connection is back. Then there is a process to end.
     if (signal?.aborted) starting.then(() => end(handle), () => {});
     throw error;
   }
@@ -100,7 +103,7 @@ function endOnAbort(handle: ProcessHandle, signal: AbortSignal | undefined): voi
   handle.onEnd(() => signal.removeEventListener("abort", abort));
 }
 
-/** Ends a process with everything that descends from it. It may have ended by itself, or the session with it. */
+/** Ends a process with its descendants. It may have ended by itself, or together with the session. */
 function end(handle: ProcessHandle): void {
   handle.terminate({ tree: true }).catch(() => handle.terminate().catch(() => {}));
 }

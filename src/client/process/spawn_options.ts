@@ -1,4 +1,4 @@
-/** What a user says about a process to start, and the parameters of `process/start` that mean it. */
+/** Options of a new process, and the parameters of `process/start` made from them. */
 
 import type { EnvironmentInfo } from "../../protocol/environment.ts";
 import type { MethodTypes } from "../../protocol/method_types.ts";
@@ -6,7 +6,7 @@ import { type Duration, milliseconds } from "../duration.ts";
 import { uriOf } from "../fs/paths.ts";
 
 /**
- * How the environment of a process derives from the server's. What is left out has the default that is said.
+ * How the environment of a process derives from the server's.
  *
  * ```ts
  * const envPolicy: EnvPolicy = { inherit: "core", exclude: ["AWS_*"] };
@@ -20,13 +20,13 @@ export interface EnvPolicy {
   readonly keepSecrets?: boolean;
   /** Names to drop; `*` and `?` stand for any characters and for one. */
   readonly exclude?: readonly string[];
-  /** Names to keep alone, where there are any. */
+  /** If not empty, only these names are kept. */
   readonly includeOnly?: readonly string[];
 }
 
 /**
- * What a process may do: one of three policies by name, or a sandbox object as the protocol has it. A server that
- * cannot confine it so refuses to start it.
+ * What a process may do: one of three policies by name, or a sandbox object of the protocol. A server that cannot
+ * confine a process like this refuses to start it.
  *
  * ```ts
  * const sandbox: Sandbox = "workspace-write";
@@ -49,7 +49,7 @@ export interface SpawnOptions {
   readonly cwd?: string | undefined;
   /** Variables on top of those that `envPolicy` lets through. */
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** What it gets of the server's variables. `"exact"`: none, `env` is all. */
+  /** Which of the server's variables it gets. `"exact"`: only those of `env`. */
   readonly envPolicy?: EnvPolicy | "exact" | undefined;
   /** Whether its input can be written. Default: it reads nothing. A terminal can always be written. */
   readonly stdin?: "piped" | "null" | undefined;
@@ -63,7 +63,7 @@ export interface SpawnOptions {
   readonly sandbox?: Sandbox | undefined;
   /** Ends it when aborted. */
   readonly signal?: AbortSignal | undefined;
-  /** Lets it outlive its session: it ends with the server, or when it is ended. */
+  /** Lets it outlive its session. It ends with the server at the latest. */
   readonly keep?: boolean | undefined;
   /**
    * `acknowledged` (default): nothing is lost, and a process whose output is not read waits. `latest` (default with

@@ -1,4 +1,4 @@
-/** Bytes as text and lines. A character that is cut at the end of a chunk is put together with the next one. */
+/** Bytes as text and lines. A character that is divided between two chunks is put together again. */
 
 /** Lines of a stream of bytes, without their ends (`\n` or `\r\n`). A last line without an end counts. */
 export async function* linesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, undefined> {
@@ -26,14 +26,14 @@ function withoutReturn(line: string): string {
 /** A byte that continues a character. */
 const isContinuation = (byte: number | undefined) => byte !== undefined && (byte & 0xc0) === 0x80;
 
-/** How long a character is that begins with this byte; 1 for what begins none. */
+/** How many bytes the character has that begins with this byte; 1 if no character does. */
 function characterLength(byte: number): number {
   if (byte >= 0xf0 && byte < 0xf8) return 4;
   if (byte >= 0xe0) return byte < 0xf0 ? 3 : 1;
   return byte >= 0xc2 ? 2 : 1;
 }
 
-/** Without a character at the end that is not complete. */
+/** Without an incomplete character at the end. */
 export function withoutCutEnd(bytes: Uint8Array): Uint8Array {
   let start = bytes.length - 1;
   while (start >= 0 && start > bytes.length - 4 && isContinuation(bytes[start])) start--;
@@ -42,7 +42,7 @@ export function withoutCutEnd(bytes: Uint8Array): Uint8Array {
   return isCut ? bytes.subarray(0, start) : bytes;
 }
 
-/** Without the rest of a character at the beginning whose first bytes are missing. */
+/** Without an incomplete character at the beginning. */
 export function withoutCutStart(bytes: Uint8Array): Uint8Array {
   let start = 0;
   while (start < 3 && isContinuation(bytes[start])) start++;

@@ -1,6 +1,6 @@
 /**
- * Waits until something on the box listens on a TCP port. Looks at the kernel's list of sockets and connects to nothing:
- * a server that is being waited for sees no strange connection.
+ * Waits until something on the box listens on a TCP port. Reads the kernel's list of sockets and never connects, so the
+ * awaited server sees no strange connection.
  */
 
 import { type Duration, milliseconds } from "../duration.ts";
@@ -40,7 +40,7 @@ export async function waitForPort(files: Files, port: number, options: WaitForPo
   }
   const { timeout, signal } = options;
   const timeoutMs = timeout === undefined ? null : milliseconds(timeout, "timeout");
-  // The deadline holds while the connection is lost, too: then a look takes as long as that.
+  // The deadline also counts while the connection is lost, when a look does not return.
   const stop = new AbortController();
   try {
     await within(look(files, port, stop.signal), { timeoutMs, signal, what: `waiting for port ${port}` });

@@ -1,4 +1,4 @@
-/** Looks for a text in the output of a process as it comes, across chunks and characters that were cut. */
+/** Looks for a text in the output of a process as it comes, even if chunks divide the text or its characters. */
 
 import { type Duration, milliseconds } from "../duration.ts";
 import { abortedBy, ProcessFailedError } from "../errors.ts";
@@ -8,7 +8,7 @@ import type { ProcessStatus } from "./process_status.ts";
 import { within } from "./within.ts";
 
 /**
- * How long to look.
+ * How long to wait for the text.
  *
  * ```ts
  * const options: WaitForOptions = { timeout: "30s" };
@@ -37,19 +37,19 @@ export interface TextMatch {
   readonly groups: readonly (string | undefined)[];
 }
 
-/** Text that is searched: a pattern that is longer than this is not found where it began before. */
+/** How much text is searched: a longer match is not found. */
 const MAX_SEARCHED_CHARACTERS = 256 * 1024;
 /** How much of the output an error shows. */
 const SHOWN_CHARACTERS = 2000;
 
-/** Reads along with other readers, and takes nothing from them. */
+/** Sees the output without removing it for other readers. */
 export class TextSearch {
   #text = "";
   readonly #decoders = new Map<StreamName, TextDecoder>();
-  /** Those who wait, in the order they asked. */
+  /** Pending searches, in the order they were made. */
   readonly #lookers = new Set<() => void>();
 
-  /** Begins with what is kept of the output so far. */
+  /** Begins with the output that is still kept. */
   constructor(hub: OutputHub) {
     hub.tap((name, bytes) => this.#add(name, bytes));
   }
@@ -61,7 +61,7 @@ export class TextSearch {
     for (const look of [...this.#lookers]) look();
   }
 
-  /** Resolves with the next match; all searches go on behind it. */
+  /** Resolves with the next match. All searches continue after it. */
   async next(
     pattern: string | RegExp,
     closed: Promise<ProcessStatus>,

@@ -1,9 +1,9 @@
-/** Waiting with an end: a deadline or a signal ends the waiting, and nothing else. */
+/** Waiting with a limit: a deadline or a signal ends the waiting, but not the work. */
 
 import { systemClock } from "../../clock.ts";
 import { abortedBy, TimedOutError } from "../errors.ts";
 
-/** When to give up, and what to call it. */
+/** When to give up, and the words for the error. */
 export interface WithinOptions {
   readonly timeoutMs: number | null;
   readonly signal?: AbortSignal | undefined;
@@ -16,7 +16,7 @@ export async function within<Value>(promise: Promise<Value>, options: WithinOpti
   const { timeoutMs, signal, what } = options;
   if (timeoutMs === null && signal === undefined) return await promise;
   if (signal?.aborted) {
-    promise.catch(() => {}); // Nobody waits for it.
+    promise.catch(() => {}); // Its result is not used any more.
     throw abortedBy(signal, what);
   }
   let cancelTimer = () => {};

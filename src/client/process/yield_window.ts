@@ -1,8 +1,8 @@
 /**
  * Output in portions, for the tools of agents: what a process has written since the last portion, bounded, as text. The
- * process is never held up; of what is too much for a portion the beginning and the end are kept.
+ * process never waits. If there is too much for a portion, its beginning and end are kept.
  *
- * Text is valid whatever was cut: a character that ends in a later chunk is told with the portion that completes it.
+ * Text is always valid: a character that ends in a later chunk belongs to the portion that completes it.
  */
 
 import { concatBytes } from "../../bytes.ts";
@@ -30,7 +30,7 @@ export interface YieldOptions {
 }
 
 /**
- * What a process has written in a while.
+ * What a process has written since the last portion.
  *
  * ```ts
  * const { text, running }: OutputPortion = await handle.pollUntil({ yieldMs: 5000 });
@@ -38,7 +38,7 @@ export interface YieldOptions {
  * ```
  */
 export interface OutputPortion {
-  /** All streams together, in the order it came. Where something is left out a line says how much. */
+  /** All streams together, in the order they came. If something is left out, a line says how much. */
   readonly text: string;
   /** How much was left out in the middle. */
   readonly omittedBytes: number;
@@ -48,9 +48,9 @@ export interface OutputPortion {
   readonly status: ProcessStatus | null;
 }
 
-/** Kept between two portions, and the most that one can have. */
+/** How much is kept between two portions, and the most that a portion can have. */
 export const MAX_PORTION_BYTES: number = 1024 * 1024;
-/** For a portion without a time of its own. */
+/** The wait for a portion, unless given. */
 export const DEFAULT_YIELD_MS = 10_000;
 
 const STREAMS = ["stdout", "stderr", "pty"] as const;
@@ -58,10 +58,10 @@ const STREAMS = ["stdout", "stderr", "pty"] as const;
 /** See the head of the module. */
 export class OutputWindow {
   #collected = new BoundedOutput(MAX_PORTION_BYTES);
-  /** The first bytes of a character that is not complete yet. */
+  /** The first bytes of an incomplete character. */
   readonly #cut = new Map<StreamName, Uint8Array>();
 
-  /** Takes the output of all streams from now on. */
+  /** From now on receives the output of all streams. */
   constructor(hub: OutputHub) {
     for (const name of STREAMS) hub.receive(name, (bytes) => this.#add(name, bytes));
   }

@@ -1,9 +1,9 @@
 /**
- * How long to wait before connecting again: the first attempt comes at once, later ones after a time that doubles and is
- * shortened at random, so that many clients of one server do not come back in step.
+ * How long to wait before connecting again. The first attempt is made at once. Later waits double and are shortened at
+ * random, so that many clients of one server do not come back at the same moments.
  */
 
-/** What the waits are made of. */
+/** The bounds of the waits. */
 export interface BackOffOptions {
   /** The longest first wait. */
   readonly firstMs?: number | undefined;
@@ -19,7 +19,7 @@ export function backOffMs(attempt: number, options: BackOffOptions = {}, random:
   if (attempt <= 1) return 0;
   const { firstMs = DEFAULT_FIRST_MS, maxMs = DEFAULT_MAX_MS } = options;
   const longest = Math.min(maxMs, firstMs * 2 ** Math.min(attempt - 2, 30));
-  // At least half of it: a wait of nothing would make of a server that is down a busy loop.
+  // At least half of it: without a wait, connecting to a server that is down would be a busy loop.
   return Math.round(longest * (0.5 + random() / 2));
 }
 

@@ -1,4 +1,4 @@
-/** Whether a box has its connection, as its user may want to show it. */
+/** Whether a box is connected, for users who want to show it. */
 
 /**
  * The connection as it is now.
@@ -22,7 +22,7 @@ export type ConnectionState =
   /** It is over. With an error it was not closed on purpose. */
   | { readonly state: "closed"; readonly error: Error | null };
 
-/** Holds the state and tells of its changes. */
+/** Holds the state and reports its changes. */
 export class StateCell {
   #state: ConnectionState = { state: "connected" };
   readonly #listeners = new Set<(state: ConnectionState) => void>();
@@ -32,7 +32,7 @@ export class StateCell {
     return this.#state;
   }
 
-  /** A listener that throws harms nobody else: its error goes to the runtime. */
+  /** An error of a listener does not affect the others: it goes to the runtime. */
   set(state: ConnectionState): void {
     this.#state = state;
     for (const listener of [...this.#listeners]) {

@@ -1,19 +1,19 @@
-/** What is said first on a new link: `initialize`, its answer, `initialized`. */
+/** The first messages on a new link: `initialize`, its answer, `initialized`. */
 
 import type { EnvironmentInfo } from "../../protocol/environment.ts";
 import { ERROR_CODES } from "../../protocol/error_codes.ts";
 import { ProtocolError, ServerError, SessionExpiredError } from "../errors.ts";
 
-/** Who connects, and which session is meant. */
+/** Who connects, and to which session. */
 export interface HandshakeOptions {
   readonly clientName: string;
   /** Null: a new session. */
   readonly resumeSessionId: string | null;
-  /** How long the session is to wait for its client when the connection is lost. Null: as the server is set. */
+  /** How long the session is to wait for its client when the connection is lost. Null: the server's default. */
   readonly detachTtlMs: number | null;
 }
 
-/** What the server answered, with the defaults of whatever an older one leaves out. */
+/** The server's answer, with defaults for what older servers leave out. */
 export interface Welcome {
   readonly sessionId: string;
   readonly environmentInfo: EnvironmentInfo;
@@ -21,7 +21,7 @@ export interface Welcome {
   readonly detachTtlMs: number;
 }
 
-/** For servers that do not say it: the reference's value. */
+/** For servers that do not say how long: the reference's value. */
 const DEFAULT_DETACH_TTL_MS = 30_000;
 
 /** Additions to results that this library uses. Servers ignore names they do not know. */
@@ -42,7 +42,7 @@ export function initializeParams(options: HandshakeOptions): Record<string, unkn
   return {
     clientName,
     resumeSessionId,
-    // The connection that is lost here may still look alive at the server.
+    // The server may not have noticed yet that the old connection is lost.
     ...(resumeSessionId === null ? {} : { takeover: true }),
     ...(detachTtlMs === null ? {} : { detachTtlMs }),
     optionalFields: OPTIONAL_FIELDS,
@@ -75,7 +75,9 @@ export function readWelcome(result: unknown): Welcome {
   };
 }
 
-/** A refused `initialize` as the error it means. -32010, a session that somebody else holds, is for trying again. */
+/**
+ * The error that a refused `initialize` stands for. -32010, a session that another client holds, is worth another try.
+ */
 export function handshakeError(error: ServerError, { resumeSessionId }: HandshakeOptions): Error {
   if (
     resumeSessionId === null || error.code !== ERROR_CODES.invalidRequest || !/unknown session/i.test(error.message)

@@ -1,15 +1,15 @@
 /**
- * Notices a peer that has gone without a word: when nothing has come for a while something is asked, and when still
- * nothing comes the connection is given up. A busy connection is never asked anything.
+ * Notices a peer that has vanished. If nothing has come for a while, it asks for something. If still nothing comes, the
+ * connection is given up. Nothing is asked on a busy connection.
  */
 
 import { systemClock } from "../../clock.ts";
 
 /** When to ask, and how long to wait. */
 export interface HeartbeatOptions {
-  /** Silence after which the peer is asked for a sign of life. */
+  /** How long the peer may be silent before it is asked for a sign of life. */
   readonly intervalMs: number;
-  /** How long it has for that. */
+  /** How long the peer may take to answer. */
   readonly timeoutMs: number;
   /** Asks. */
   ask(): void;
@@ -17,7 +17,7 @@ export interface HeartbeatOptions {
   onSilent(silentMs: number): void;
 }
 
-/** Of one connection. */
+/** The heartbeat of one connection. */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
   #cancelTimer: () => void = () => {};

@@ -1,6 +1,6 @@
 /**
- * What the server sends, as values. Output of processes and content of files are nearly everything that comes, and are
- * read around a JSON parser where they look as this server writes them; anything else goes through `JSON.parse`.
+ * What the server sends, as values. Nearly all of it is output of processes and content of files. If these look as this
+ * server writes them, they are taken out of the text without a JSON parser. Everything else goes through `JSON.parse`.
  */
 
 import { isObject } from "../../json_object.ts";
@@ -24,7 +24,7 @@ export type Inbound =
   | { readonly type: "error"; readonly id: number; readonly code: number; readonly message: string }
   /** An answer that cannot be read, and to which request. */
   | { readonly type: "malformed"; readonly id: number; readonly reason: string }
-  /** A request of the server's. This client answers none. */
+  /** A request by the server. This client does not answer those. */
   | { readonly type: "request" };
 
 const OUTPUT_HEAD = '{"method":"process/output","params":{"processId":"';
@@ -34,33 +34,36 @@ const CHUNK = '","chunk":"';
 const END = '"}}';
 /** An answer that begins with content: that of `fs/readBlock` or `fs/readFile`. */
 const CONTENT_HEAD = /^\{"id":\d+,"result":\{"(chunk|dataBase64)":"/;
-/** Below it the parser is as fast. Above it, it takes four times as long as all else that is done with the content. */
+/**
+ * For shorter content the parser is as fast. For longer content it takes four times as long as everything else that is
+ * done with it.
+ */
 const MIN_CONTENT_CHARS = 4096;
 
 /**
  * Reads one message.
  *
- * @throws {ProtocolError} when it is none
+ * @throws {ProtocolError} when it is not a message
  */
 export function readInbound(text: string): Inbound {
   if (text.startsWith(OUTPUT_HEAD)) return readOutput(text) ?? readAny(text);
   return (text.length >= MIN_CONTENT_CHARS ? readContent(text) : null) ?? readAny(text);
 }
 
-/** The message is parsed without its content, which is put in afterwards. Null: the parser has to look at all of it. */
+/** Parses the message without its content, which is put in afterwards. Null: the parser has to read all of it. */
 function readContent(text: string): Inbound | null {
   const head = CONTENT_HEAD.exec(text);
   if (head === null) return null;
   const [{ length: start }, name] = head;
   const end = text.indexOf('"', start);
-  // An escape may be in it, even that of a quote.
+  // It may hold an escape, even one of a quote.
   if (end === -1 || text.includes("\\")) return null;
   const message = readAny(text.slice(0, start) + text.slice(end));
   if (message.type === "result" && isObject(message.result)) message.result[name!] = text.slice(start, end);
   return message;
 }
 
-/** Null: not written as this server writes it, so the parser has to look. */
+/** Null: not written as this server writes it, so the parser has to read it. */
 function readOutput(text: string): OutputMessage | null {
   const idStart = OUTPUT_HEAD.length;
   const idEnd = text.indexOf('"', idStart);

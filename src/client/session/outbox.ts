@@ -1,6 +1,6 @@
 /**
- * What leaves on one link, in order. While something is on its way the rest is gathered, and leaves together: many small
- * writes become one.
+ * Sends messages on one link, in order. While a write is under way, further messages are gathered and then leave
+ * together: many small writes become one.
  */
 
 import type { TransportLink } from "../link/transport.ts";
@@ -12,13 +12,13 @@ export class Outbox {
   #waiting: string[] = [];
   #isSending = false;
 
-  /** `onFailure` hears of what could not be sent; nothing is sent after that. */
+  /** `onFailure` is called when something could not be sent. Nothing is sent after that. */
   constructor(link: Pick<TransportLink, "send">, onFailure: (error: unknown) => void) {
     this.#link = link;
     this.#onFailure = onFailure;
   }
 
-  /** Sends it at once, or behind what is on its way. */
+  /** Sends it at once, or after what is under way. */
   send(text: string): void {
     if (this.#isSending) this.#waiting.push(text);
     else this.#sendAll([text]);

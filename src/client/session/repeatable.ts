@@ -1,15 +1,15 @@
 /**
- * Which requests may be sent again when their connection was lost before the answer came: those that leave the same
- * behind however often they run. All others fail with "connection lost, outcome unknown", and their caller decides.
+ * Which requests may be sent again when their connection was lost before the answer came: those whose effect is the
+ * same however often they run. All others fail with "connection lost, outcome unknown", and their caller decides.
  */
 
 import type { MethodName } from "../../protocol/method_types.ts";
 
 type Rule = boolean | ((params: Record<string, unknown>) => boolean);
 
-/** Every method has a rule: one that is forgotten does not compile. */
+/** Every method has a rule: if one is missing, this does not compile. */
 const RULES: Readonly<Record<MethodName, Rule>> = {
-  // A handshake belongs to its connection, and is not made here.
+  // Handshakes belong to their connection, and are not sent as requests here.
   "initialize": false,
   "rpc.discover": true,
   "environment/info": true,
@@ -23,9 +23,9 @@ const RULES: Readonly<Record<MethodName, Rule>> = {
   "process/start": true,
   "process/read": true,
   "process/ack": true,
-  // A repeated write id is not written again.
+  // The server does not write twice under one write id.
   "process/write": (params) => typeof params.writeId === "string",
-  // For pipes. The end of a terminal's input is a character, and is sent as a write.
+  // Only for pipes. A terminal's input is ended by a character, which is sent as a write.
   "process/closeStdin": true,
   "process/terminate": true,
   "process/resize": true,
@@ -34,12 +34,12 @@ const RULES: Readonly<Record<MethodName, Rule>> = {
   "process/snapshot": true,
   "process/list": true,
   "session/end": true,
-  // Attachments end with their connection. Whoever attaches again says from where on.
+  // Attachments end with their connection. The caller attaches again, and says from which number on.
   "process/attach": false,
   "process/detach": false,
 
   "fs/readFile": true,
-  // With a condition the second attempt would find what the first has written.
+  // With a condition, the second attempt would fail because of what the first has written.
   "fs/writeFile": (params) => (params.ifMatch ?? null) === null,
   "fs/getMetadata": true,
   "fs/canonicalize": true,
@@ -50,7 +50,7 @@ const RULES: Readonly<Record<MethodName, Rule>> = {
   "fs/remove": (params) => params.force !== false,
   "fs/chmod": true,
   "fs/setTimes": true,
-  // A second attempt would find what the first has left.
+  // A second attempt would fail because of what the first has done.
   "fs/copy": false,
   "fs/rename": false,
   "fs/symlink": false,

@@ -1,6 +1,6 @@
 /**
- * The requests without an answer, in the order they were made. They outlive a connection: what had not been sent, or
- * may be repeated, is sent again on the next one, under the same number and in the same order.
+ * The requests that are not answered yet, in the order they were made. They outlive a connection: those that had not
+ * been sent, or may be repeated, are sent again on the next one, with the same numbers and in the same order.
  */
 
 import { isObject } from "../../json_object.ts";
@@ -11,19 +11,19 @@ import type { MethodName } from "../../protocol/method_types.ts";
 import { ProtocolError, ServerError } from "../errors.ts";
 import { isRepeatable } from "./repeatable.ts";
 
-/** Particulars of one request. */
+/** Options of one request. */
 export interface CallOptions {
-  /** Gives up waiting. The server may still do what was asked. */
+  /** Gives up waiting. The server may still carry out the request. */
   readonly signal?: AbortSignal | undefined;
-  /** Whether it may be sent again when its connection was lost, where that is known better than by its method. */
+  /** Whether it may be sent again when its connection was lost. Default: the rule of its method. */
   readonly repeatable?: boolean | undefined;
   /**
-   * Asked when a request that was sent twice is answered with an error: the result, if the error means that the first
-   * one has succeeded. Undefined: it is an error.
+   * Called when a request that was sent twice is answered with an error. Returns the result if the error means that the
+   * first attempt has succeeded. Undefined: it is an error.
    */
   readonly resultOfRepeated?: ((error: ServerError) => unknown) | undefined;
   /**
-   * The parameters are those of a caller of the library: what should be base64 may be anything, and a quote in it could
+   * The parameters come from a caller of the library. What should be base64 may be anything, and a quote in it could
    * add members to the request.
    */
   readonly isForeign?: boolean | undefined;
@@ -34,7 +34,7 @@ interface OpenRequest {
   readonly text: string;
   readonly isRepeatable: boolean;
   readonly resultOfRepeated: CallOptions["resultOfRepeated"];
-  /** How often it was handed to a link. */
+  /** How often it was sent. */
   timesSent: number;
   resolve(result: unknown): void;
   reject(error: unknown): void;
@@ -50,7 +50,7 @@ export class RequestTable {
     return this.#open.size;
   }
 
-  /** Takes up a request. It is sent with `send` or with the next connection. */
+  /** Adds a request. It is sent by `send` or with the next connection. */
   add(
     method: string,
     params: unknown,
@@ -81,7 +81,7 @@ export class RequestTable {
     return this.#nextId++;
   }
 
-  /** Hands one request to a link. */
+  /** Sends one request on a link. */
   send(id: number, send: (text: string) => void): void {
     const request = this.#open.get(id);
     if (request === undefined) return;
@@ -89,12 +89,12 @@ export class RequestTable {
     send(request.text);
   }
 
-  /** Hands every request to a new link. */
+  /** Sends every request on a new link. */
   sendAll(send: (text: string) => void): void {
     for (const id of [...this.#open.keys()]) this.send(id, send);
   }
 
-  /** False: nobody asked, or nobody waits any more. */
+  /** False: there is no such request, or it was given up. */
   succeed(id: number, result: unknown): boolean {
     const request = this.#take(id);
     if (request === null) return false;
@@ -103,7 +103,7 @@ export class RequestTable {
     return true;
   }
 
-  /** The server's answer is an error. False: nobody asked, or nobody waits any more. */
+  /** The server's answer is an error. False: there is no such request, or it was given up. */
   fail(id: number, code: number, message: string): boolean {
     const request = this.#take(id);
     if (request === null) return false;
@@ -122,7 +122,7 @@ export class RequestTable {
     return true;
   }
 
-  /** Nobody waits for this one any more. */
+  /** The caller does not wait for this one any more. */
   abandon(id: number, error: unknown): void {
     this.#take(id)?.reject(error);
   }
@@ -141,7 +141,7 @@ export class RequestTable {
     }
   }
 
-  /** Nothing will be answered any more. */
+  /** No more answers will come. */
   end(error: Error): void {
     for (const id of [...this.#open.keys()]) this.#take(id)!.reject(error);
   }
@@ -154,7 +154,7 @@ export class RequestTable {
 }
 
 /**
- * A server ends a connection on which such a frame comes. The request would be repeated on the next connection and end
+ * A server ends the connection when such a frame comes. The request would be repeated on the next connection and end
  * that, too, forever.
  */
 function isTooLong(text: string): boolean {
@@ -164,8 +164,8 @@ function isTooLong(text: string): boolean {
 }
 
 /**
- * From this length on, content that the library has encoded is put into the text as it is: `JSON.stringify` looks for
- * characters to be escaped.
+ * From this length on, content that the library has encoded is put into the text as it is: `JSON.stringify` would
+ * search it for characters to escape.
  */
 const LONG_CONTENT_CHARACTERS = 128 * 1024;
 

@@ -1,12 +1,12 @@
 /**
  * A session with a server that survives its connections.
  *
- * A lost connection is opened again, at once and then with growing waits; the session is resumed and taken over from the
- * connection that was lost. Requests that had not been sent, or may be repeated, are sent again; the others fail with
- * `ConnectionLostError`. Who follows something (processes, watches) is told that there was a gap and catches up. When
- * the session is gone, or its time is up, everything that waits fails with the reason, at once.
+ * A lost connection is opened again, at once and then with growing waits. The session is resumed and taken over from
+ * the connection that was lost. Requests that had not been sent, or may be repeated, are sent again; the others fail
+ * with `ConnectionLostError`. Followers (of processes and watches) are told that the connection was lost, and catch up.
+ * When the session is gone, or its time is up, everything that waits fails at once with the reason.
  *
- * It knows requests and notifications, and nothing of what they are about.
+ * It knows requests and notifications, but not what they are about.
  *
  * More than 300 lines: it is one state machine, and every part of it changes the same few fields.
  */
@@ -35,18 +35,18 @@ import { type OutputMessage, readInbound } from "./inbound.ts";
 import { Outbox } from "./outbox.ts";
 import { type CallOptions, RequestTable } from "./request_table.ts";
 
-/** Hears of one process. */
+/** Receives the notifications about one process. */
 export interface ProcessInbox {
   output(message: OutputMessage): void;
   notification(method: string, params: Record<string, unknown>): void;
 }
 
-/** Hears what concerns everybody. */
+/** Receives all other notifications, and what happens to the connection. */
 export interface SessionListener {
   notification?(method: string, params: Record<string, unknown>): void;
-  /** The connection was lost and is back; notifications in between are missed. */
+  /** The connection was lost and is back. Notifications in between were missed. */
   resumed?(): void;
-  /** Nothing will come any more. */
+  /** No more notifications will come. */
   ended?(error: Error): void;
 }
 
@@ -58,13 +58,13 @@ export interface SessionOptions {
   readonly resumeSessionId: string | null;
   readonly detachTtlMs: number | null;
   readonly backOff: BackOffOptions;
-  /** One attempt to connect and shake hands. */
+  /** How long one attempt to connect and shake hands may take. */
   readonly attemptTimeoutMs: number;
   readonly heartbeatMs: number;
   readonly heartbeatTimeoutMs: number;
 }
 
-/** Heartbeats have this number: their answers are for nobody. */
+/** Heartbeats have this number. Nobody waits for their answers. */
 const HEARTBEAT = '{"id":0,"method":"environment/status"}';
 const NO_REQUEST = -1;
 const TAKEN_OVER = /resumed by another connection/;
@@ -93,9 +93,12 @@ export class Session {
   #handshake: Handshake | null = null;
   #heartbeat: Heartbeat | null = null;
   #ended: Error | null = null;
-  /** On purpose. */
+  /** Whether it was closed on purpose. */
   #isClosing = false;
-  /** Attempts to resume that were given up and may still arrive: they take the session over from ourselves. */
+  /**
+   * Attempts to resume that were given up and may still arrive. They would take the session over from our own
+   * connection.
+   */
   #strayAttempts = 0;
 
   private constructor(options: SessionOptions) {
@@ -125,7 +128,7 @@ export class Session {
     return this.#state.current;
   }
 
-  /** Why nothing is answered any more; null while the session lives. */
+  /** Why no more answers come; null while the session lives. */
   get ended(): Error | null {
     return this.#ended;
   }
@@ -162,7 +165,7 @@ export class Session {
     return answer.finally(() => signal.removeEventListener("abort", abort));
   }
 
-  /** Notifications about this process go there. Registered before its start is asked for, so that none is missed. */
+  /** Sends notifications about this process there. Call it before the start is requested, so that none is missed. */
   attach(processId: string, inbox: ProcessInbox): void {
     this.#inboxes.set(processId, inbox);
   }
@@ -185,14 +188,14 @@ export class Session {
     if (endSession && this.has("sessionEnd")) {
       const limit = new AbortController();
       const timer = setTimeout(() => limit.abort(), END_LIMIT_MS);
-      // It may have ended by itself, or the connection may be lost just now: then its time runs out by itself.
+      // It may have ended by itself. Or the connection was lost just now, and then the session expires.
       await this.call("session/end", null, { signal: limit.signal }).catch(() => {});
       clearTimeout(timer);
     }
     this.#end(new AbortedError("the box is closed"));
   }
 
-  /** Everything that waits fails with this, and nothing is taken any more. */
+  /** Everything that waits fails with this, and no more requests are accepted. */
   #end(error: Error): void {
     if (this.#ended !== null) return;
     this.#ended = error;
@@ -207,7 +210,7 @@ export class Session {
 
   // ---------------------------------------------------------------- connecting
 
-  /** One attempt. Rejects when there is no session afterwards. */
+  /** One attempt. Rejects if it does not lead to a session. */
   async #connect(resumeSessionId: string | null, caller?: AbortSignal): Promise<void> {
     const { transport, attemptTimeoutMs } = this.#options;
     const timeout = new AbortController();
@@ -240,7 +243,7 @@ export class Session {
     const { clientName, detachTtlMs } = this.#options;
     const options = { clientName, resumeSessionId, detachTtlMs };
     this.#link = link;
-    // What cannot be sent is lost with the connection, and that is noticed where its end is reported.
+    // What cannot be sent is lost with the connection. The end of the connection is reported elsewhere.
     this.#outbox = new Outbox(link, (error) => this.#linkEnded(link, String(error)));
     this.#isReady = false;
     link.receive((message) => this.#receive(link, message)).then(
@@ -267,11 +270,11 @@ export class Session {
     }
   }
 
-  /** The connection is usable: what waits is sent, and silence is noticed. */
+  /** The connection is usable: sends what waits, and begins to watch for silence. */
   #begin(): void {
     this.#isReady = true;
     const { heartbeatMs: intervalMs, heartbeatTimeoutMs: timeoutMs } = this.#options;
-    // A server that answers one request after the other would be found silent behind one that takes its time.
+    // A server that answers requests one by one would seem silent during a long one.
     if (this.has("sessionTakeover")) {
       const link = this.#link!;
       this.#heartbeat = new Heartbeat({
@@ -320,7 +323,7 @@ export class Session {
       return new ConnectionLostError(`${method}: connection lost, outcome unknown: ${reason}`);
     });
     const recover = () => void this.#recover(reason).catch((error) => this.#end(error));
-    // The server closes behind its answer to `session/end`: that answer may have come, and only wait to be handled.
+    // The server closes after its answer to `session/end`. That answer may have come already, and not be handled yet.
     if (transport.canReconnect && this.#isClosing) setTimeout(recover);
     else if (transport.canReconnect) recover();
     else {
@@ -329,7 +332,7 @@ export class Session {
     }
   }
 
-  /** Connects again until there is a session, or none any more. */
+  /** Connects again until the session is resumed or gone. */
   async #recover(firstReason: string): Promise<void> {
     const { transport, backOff } = this.#options;
     const ttlMs = this.detachTtlMs;
@@ -348,7 +351,7 @@ export class Session {
       } catch (error) {
         if (this.#ended !== null) return;
         if (error instanceof SessionExpiredError || error instanceof ProtocolError) throw error;
-        // A token may have run out just now, and is asked for again; a second refusal is meant.
+        // A token may have expired just now, so it is asked for once more. A second refusal is final.
         if (error instanceof UnauthorisedError && ++unauthorised === 2) throw error;
         reason = messageOf(error);
         continue;
@@ -409,7 +412,7 @@ export class Session {
           try {
             listener.notification?.(method, params);
           } catch (error) {
-            // A mistake of one listener is no fault of the connection, and harms nobody else: it goes to the runtime.
+            // An error of one listener must not affect the connection or other listeners: it goes to the runtime.
             queueMicrotask(() => {
               throw error;
             });
@@ -419,7 +422,7 @@ export class Session {
     }
   }
 
-  /** The server speaks of the connection and not of a request. */
+  /** An error about the connection and not about a request. */
   #complained(reason: string): void {
     if (!TAKEN_OVER.test(reason)) throw new ProtocolError(`the server gave the connection up: ${reason}`);
     if (this.#strayAttempts > 0) {

@@ -1,4 +1,4 @@
-/** What users say to `put` and `get`, and what these tell them. */
+/** Options and results of `put` and `get`. */
 
 import type { FileOptions } from "../file_options.ts";
 
@@ -17,14 +17,14 @@ export interface CopyProgress {
   readonly files: number;
   /** Bytes of content that have arrived. */
   readonly bytes: number;
-  /** Files that are known of so far. */
+  /** Files found so far. */
   readonly totalFiles: number;
   /** Their bytes. */
   readonly totalBytes: number;
 }
 
 /**
- * What both directions take.
+ * Options of both directions.
  *
  * ```ts
  * const options: CopyOptions = { ignore: ["node_modules/"], onProgress: ({ files }) => console.log(files) };
@@ -34,7 +34,7 @@ export interface CopyProgress {
 export interface CopyOptions extends Pick<FileOptions, "signal"> {
   /** Patterns as in `.gitignore`, tied to the directory that is copied: `["node_modules/", "*.log", "!keep.log"]`. */
   readonly ignore?: readonly string[] | undefined;
-  /** Brings every file to the device before it gets its name. Without it that is left to the kernel. */
+  /** Writes every file to the device before it gets its name. Otherwise the kernel decides when. */
   readonly sync?: boolean | undefined;
   /** Called after every block and file. */
   readonly onProgress?: ((progress: CopyProgress) => void) | undefined;
@@ -49,7 +49,7 @@ export interface CopyOptions extends Pick<FileOptions, "signal"> {
  * ```
  */
 export interface CopyFailure {
-  /** Relative path; empty for what was to be copied itself. */
+  /** Relative path; empty for the source itself. */
   readonly path: string;
   /** Why, for people. */
   readonly message: string;
@@ -74,6 +74,6 @@ export interface CopyResult {
   readonly links: number;
   /** Relative paths of devices, sockets and pipes, which are left out. */
   readonly skipped: readonly string[];
-  /** What could not be copied; the rest was. */
+  /** What could not be copied. Everything else was. */
   readonly failures: readonly CopyFailure[];
 }

@@ -1,8 +1,8 @@
 /**
  * One copy under way: what has been done and what has failed, and how much may be under way at once.
  *
- * What concerns one file is noted, and the others go on. What concerns the connection, or the caller's own wish to stop,
- * ends all of it.
+ * A failure of one file is noted, and the others go on. A failure of the connection ends the copy, and so does the
+ * caller's signal.
  */
 
 import { messageOf } from "../../../errors.ts";
@@ -12,7 +12,7 @@ import type { CopyFailure, CopyOptions, CopyResult } from "./copy_options.ts";
 
 /** Files under way at once: enough for a long way, and few enough for the server's bounds on requests. */
 const MAX_FILES = 64;
-/** Bytes of theirs. What is under way is in memory, here and on the way. */
+/** How many bytes of them. All of these are in memory, here and on the way. */
 const MAX_BYTES = 8 * 1024 * 1024;
 
 /** Read and written at once. */
@@ -61,7 +61,7 @@ export class CopyRun {
     if (signal?.aborted) throw abortedBy(signal, "copying");
   }
 
-  /** Begins something once there is room for it. Its failure is noted, unless it is everybody's. */
+  /** Begins something once there is room for it. A failure is noted, unless it ends the whole copy. */
   async start(path: string, bytes: number, work: () => Promise<void>): Promise<void> {
     while (this.#openFiles > 0 && (this.#openFiles >= MAX_FILES || this.#openBytes + bytes > MAX_BYTES)) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -78,7 +78,7 @@ export class CopyRun {
     this.#tasks.add(task);
   }
 
-  /** Does something at once. False: it has failed, and that is noted. */
+  /** Does something at once. False: it failed, and the failure is noted. */
   async attempt(path: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -87,7 +87,7 @@ export class CopyRun {
     }
   }
 
-  /** Waits for all that was begun; throws what ended all of it. */
+  /** Waits for everything that was begun. Throws the failure that ended the whole copy. */
   async finish(): Promise<void> {
     while (this.#tasks.size > 0) await Promise.allSettled([...this.#tasks]);
     this.check();
@@ -151,7 +151,7 @@ export class CopyRun {
   }
 }
 
-/** A name beside a place that nobody uses. Names have 255 bytes at most, and characters up to four. */
+/** An unused name in the same directory. Names have 255 bytes at most, and characters up to four. */
 export function partName(name: string): string {
   return `.${[...name].slice(0, 40).join("")}.${crypto.randomUUID().slice(0, 8)}.part`;
 }

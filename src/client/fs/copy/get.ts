@@ -18,7 +18,7 @@ import type { CopyOptions, CopyResult } from "./copy_options.ts";
 import { BLOCKS_UNDER_WAY, COPY_BLOCK_BYTES, CopyRun, KEPT_MODE_BITS, partName, SMALL_FILE_BYTES } from "./copy_run.ts";
 import { allBlocks, inParallel } from "./in_parallel.ts";
 
-/** How often a file that changes while it is read is begun anew. */
+/** How often a file is read again because it changed meanwhile. */
 const MAX_ATTEMPTS = 3;
 
 /** What is known of the source. */
@@ -73,7 +73,7 @@ class Getting {
 
   async directory(entry: Entry): Promise<void> {
     const { from, to, path } = entry;
-    // Listed ahead of what is written: the next directory comes while files of this one are under way.
+    // Listed in advance: the next directory is listed while files of this one are under way.
     let listed: ListedEntry[];
     try {
       this.#makeDirectory(to, path);
@@ -104,7 +104,7 @@ class Getting {
     await this.#several(below);
   }
 
-  /** A few directories are listed ahead, so that a long way to the box costs little. */
+  /** A few directories are listed in advance, so that a slow line costs little time. */
   async #several(entries: readonly Entry[]): Promise<void> {
     const queue = entries.values();
     const worker = async () => {
@@ -186,7 +186,7 @@ class Getting {
     try {
       await allBlocks(async (offset) => {
         const bytes = await handle.read(offset, COPY_BLOCK_BYTES);
-        // At once: Deno writes at a place by going there first, and another worker must not come between.
+        // Synchronous: Deno seeks before it writes, and another worker must not seek in between.
         for (let at = 0; at < bytes.length;) {
           at += this.#fs.writeSync(fd, bytes, at, bytes.length - at, offset + at);
         }
@@ -208,7 +208,7 @@ class Getting {
     }
   }
 
-  /** Mode and time; on the device, if that is asked for. */
+  /** Sets mode and time. Writes to the device if that was asked for. */
   #dress(fd: number, { facts }: Entry): void {
     const mode = facts.mode === null ? 0o666 & ~this.#umask() : facts.mode & KEPT_MODE_BITS;
     this.#fs.fchmodSync(fd, mode);
@@ -259,7 +259,7 @@ function secondsOf({ modifiedAtMs }: Facts): number {
   return (modifiedAtMs + 0.0005) / 1000;
 }
 
-/** Directories of one level that are looked at side by side. */
+/** How many directories of one level are listed at the same time. */
 const DIRECTORIES_AHEAD = 4;
 
 /** Why a name of the box cannot be used here; null: it can. */

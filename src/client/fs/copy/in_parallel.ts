@@ -1,8 +1,8 @@
-/** The same work several times at once. */
+/** The same work, done by several workers at once. */
 
 import { BLOCKS_UNDER_WAY, COPY_BLOCK_BYTES } from "./copy_run.ts";
 
-/** Starts so many workers. Waits for all of them also when one fails, so that nothing is used after it was closed. */
+/** Starts this many workers. Waits for all of them even if one fails, so that none uses something that was closed. */
 export async function inParallel(worker: () => Promise<void>, count: number): Promise<void> {
   const outcomes = await Promise.allSettled(Array.from({ length: count }, worker));
   for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;

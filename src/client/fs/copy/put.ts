@@ -1,8 +1,9 @@
 /**
  * Files and trees of this machine, merged into what is on the box.
  *
- * Each file is put together beside its place and renamed, so that nobody sees a part; many are under way at once. Modes,
- * times and links are kept. A lost connection costs the blocks that were under way. Needs a runtime with `node:fs`.
+ * Each file is written under another name beside its place and then renamed, so that nobody sees a part of it. Many are
+ * under way at once. Modes, times and links are kept. After a lost connection only the blocks that were under way are
+ * sent again. Needs a runtime with `node:fs`.
  */
 
 import type * as NodeFs from "node:fs";
@@ -64,7 +65,7 @@ class Putting {
   async directory(entry: Entry): Promise<void> {
     const { from, to, path } = entry;
     const made = this.#make(entry);
-    // Its answer is not waited for: the server does what it is asked in order.
+    // Nobody waits for the answer: the server carries out requests in order.
     let names: NodeFs.Dirent[];
     try {
       names = this.#fs.readdirSync(from, { withFileTypes: true });
@@ -108,7 +109,7 @@ class Putting {
         return true;
       },
       async (error) => {
-        // One that is missing because the one above could not be made is not worth a line.
+        // Not reported: it only failed because the directory above could not be made.
         if (await parent.done) this.#run.fail(path, error);
         return false;
       },
@@ -149,7 +150,7 @@ class Putting {
     this.#run.moved(path, bytes.length);
   }
 
-  /** In blocks, several under way: each is read when it is its turn. */
+  /** In blocks, several at a time. Each is read when it is sent. */
   async #large({ from, to, path, info }: Entry): Promise<void> {
     const { directory, name } = splitPath(to);
     const part = joinPath(directory, partName(name));
@@ -168,7 +169,7 @@ class Putting {
       await handle.open();
       await allBlocks(async (offset) => {
         const block = new Uint8Array(COPY_BLOCK_BYTES);
-        // At once: Deno reads at a place by going there first, and another worker must not come between.
+        // Synchronous: Deno seeks before it reads, and another worker must not seek in between.
         const bytesRead = this.#fs.readSync(fd, block, 0, COPY_BLOCK_BYTES, offset);
         if (bytesRead === 0) return 0;
         await handle.write(offset, block.subarray(0, bytesRead));
@@ -201,7 +202,7 @@ class Putting {
         const part = joinPath(directory, partName(name));
         await this.#session.call("fs/symlink", { path: uriOf(part), target }, {
           signal: this.#run.signal,
-          // The name is used once: if it is taken, the first attempt has arrived.
+          // The name is new: if it exists, the first attempt has succeeded.
           repeatable: true,
           resultOfRepeated: () => ({}),
         });
@@ -222,7 +223,7 @@ class Putting {
     await this.#session.call("fs/setTimes", params, { signal: this.#run.signal, repeatable: true });
   }
 
-  /** A rename whose outcome is not known is asked again: if the part is gone, the first one has succeeded. */
+  /** A rename whose outcome is not known is repeated: if the source is gone, the first one succeeded. */
   async #rename(part: string, to: string): Promise<void> {
     const flush = this.#run.sync && this.#session.has("fsFlush") ? { flush: true } : {};
     await this.#session.call("fs/rename", {
@@ -233,7 +234,7 @@ class Putting {
     }, { repeatable: true, resultOfRepeated: (error) => error.isNotFound ? {} : undefined });
   }
 
-  /** The deepest first: a change in one changes the time of the one above, but not its own. */
+  /** The deepest first: setting the time of a directory changes the time of the one above it. */
   async finishDirectories(): Promise<void> {
     for (const { to, path, info } of this.#directories.reverse()) {
       await this.#run.start(path, 0, async () => {
