@@ -1,4 +1,4 @@
-/** What a check is, and what it may use. */
+/** The type of a check, and the helpers of all checks. */
 
 import type { Peer } from "./peer.ts";
 import { Broken } from "./peer.ts";
@@ -14,7 +14,7 @@ export interface Check {
   run(scene: Scene): Promise<void>;
 }
 
-/** Why a check says nothing about this server. */
+/** Thrown by a check that cannot judge this server, with the reason. */
 export class Skipped extends Error {
   override readonly name = "Skipped";
 }
@@ -44,7 +44,7 @@ export function holds(condition: boolean, what: string): void {
   if (!condition) throw new Broken(what);
 }
 
-/** JSON with the members of objects in one order. */
+/** JSON with the members of objects sorted. */
 function canonical(value: unknown): string {
   return JSON.stringify(
     value,

@@ -1,6 +1,6 @@
 /**
- * One connection to the server under test, as plain as it can be: texts out, messages in. It knows nothing of this
- * program's own client or schemas, so that what it finds is about the wire.
+ * One connection to the server under test, as plain as possible: it sends texts and receives messages. It does not use
+ * this program's client or schemas, so what it finds is about the wire.
  */
 
 export interface Message {
@@ -13,7 +13,7 @@ export interface Message {
   readonly error?: { readonly code: number; readonly message: string };
 }
 
-/** A promise of the protocol that was not kept: its message says what was expected and what came. */
+/** A promise of the protocol was broken. The message says what was expected and what came. */
 export class Broken extends Error {
   override readonly name = "Broken";
 }
@@ -21,7 +21,7 @@ export class Broken extends Error {
 export interface PeerOptions {
   readonly url: string;
   readonly token: string | null;
-  /** How long anything may take that is to be answered at once. */
+  /** How long an answer may take if it should come at once. */
   readonly patienceMs: number;
 }
 
@@ -34,7 +34,7 @@ export interface Closing {
 export class Peer {
   readonly #socket: WebSocket;
   readonly #patienceMs: number;
-  /** Texts and messages that nobody has asked for yet, in the order they came. */
+  /** Texts and messages that no check has asked for yet, in the order they came. */
   readonly #inbox: { readonly text: string; readonly message: Message }[] = [];
   readonly #waiters = new Set<() => void>();
   #closing: Closing | null = null;
@@ -84,7 +84,7 @@ export class Peer {
     return id;
   }
 
-  /** The answer to a request, whatever it is. */
+  /** The answer to a request: a result or an error. */
   async answer(id: unknown): Promise<Message> {
     return (await this.take((message) => message.method === undefined && message.id === id, `an answer to ${id}`))
       .message;
@@ -94,7 +94,7 @@ export class Peer {
     return await this.answer(this.ask(method, params));
   }
 
-  /** The result of a request that has to succeed. */
+  /** The result of a request, which must succeed. */
   // deno-lint-ignore no-explicit-any
   async result(method: string, params?: unknown): Promise<any> {
     const { result, error } = await this.request(method, params);
@@ -109,14 +109,14 @@ export class Peer {
     if (error?.code !== code) throw new Broken(`${method} should be refused with ${code}: it is answered with ${came}`);
   }
 
-  /** The next notification of this name, about this process where one is named. */
+  /** The next notification of this name, and about this process if one is given. */
   async told(method: string, processId?: string): Promise<Message["params"]> {
     const matches = (message: Message) =>
       message.method === method && (processId === undefined || message.params.processId === processId);
     return (await this.take(matches, `${method}${processId === undefined ? "" : ` of ${processId}`}`)).message.params;
   }
 
-  /** The next message that matches, which is then out of the way. */
+  /** Removes and returns the next message that matches. */
   async take(matches: (message: Message) => boolean, what: string): Promise<{ text: string; message: Message }> {
     const deadline = performance.now() + this.#patienceMs;
     for (;;) {
@@ -127,12 +127,12 @@ export class Peer {
     }
   }
 
-  /** Messages that have come and that nobody has taken. */
+  /** Messages that have come and that no check has asked for. */
   get untaken(): readonly Message[] {
     return this.#inbox.map(({ message }) => message);
   }
 
-  /** How the server ends the connection, which it has to. */
+  /** Waits until the server ends the connection, and says how it did. Fails if it does not. */
   async closed(): Promise<Closing> {
     const deadline = performance.now() + this.#patienceMs;
     while (this.#closing === null) {
@@ -153,7 +153,7 @@ export class Peer {
     this.#waiters.clear();
   }
 
-  /** False when the time was up first. */
+  /** False: the time was up first. */
   async #news(deadline: number): Promise<boolean> {
     const left = deadline - performance.now();
     if (left <= 0) return false;

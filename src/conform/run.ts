@@ -1,8 +1,8 @@
 /**
- * Runs the checks against a server, one after another, each on connections of its own, and removes what they made.
+ * Runs the checks against a server, one after another, each on its own connections, and removes what they made.
  *
- * What it does not look at stands in `NOT_TESTED`, and in every report: a server that passes has kept these promises once,
- * no more.
+ * `NOT_TESTED`, which is in every report, lists what it does not check. A server that passes has kept these promises
+ * once, no more.
  */
 
 import { type Check, Skipped } from "./check.ts";
@@ -39,7 +39,7 @@ const CHECKS: readonly Check[] = [
   ...TUNNELS,
 ];
 
-/** What a report says nothing about. */
+/** What is not checked. Every report says so. */
 const NOT_TESTED: readonly string[] = [
   "limits: sizes of frames and messages, numbers of requests, handles, watches and processes",
   "whatever takes long: the end of a session that nobody resumes, how long closed processes and their output are kept, pings",
@@ -63,11 +63,11 @@ export interface ConformReport {
   readonly results: readonly CheckResult[];
   readonly counts: { readonly passed: number; readonly failed: number; readonly skipped: number };
   readonly notTested: readonly string[];
-  /** What could not be removed again. */
+  /** What could not be removed. */
   readonly leftBehind: string | null;
 }
 
-/** Rejects when the server cannot be reached at all. */
+/** Rejects if the server cannot be reached. */
 export async function conform(options: PeerOptions, onResult: (result: CheckResult) => void): Promise<ConformReport> {
   const scene = new Scene(options);
   const first = await scene.connect();

@@ -1,6 +1,6 @@
 /**
- * Where checks run: connections, processes and a directory of their own on the server's machine, all of which are gone
- * afterwards. It asks only what every server of the protocol understands: `file:` URIs, `writeId`s, no flags.
+ * What checks use: connections, processes and a directory of their own on the server's machine. All of it is removed
+ * afterwards. It relies only on what every server of the protocol understands: `file:` URIs and `writeId`s, no flags.
  */
 
 import { textOf } from "./check.ts";
@@ -41,7 +41,7 @@ export class Scene {
     return peer;
   }
 
-  /** A connection that has shaken hands, with a session of its own. */
+  /** A connection after the handshake, with its own session. */
   async connect(params: Record<string, unknown> = {}): Promise<Peer> {
     const peer = await this.open();
     const result = await peer.result("initialize", { clientName: "exec-server conform", ...params });
@@ -55,7 +55,7 @@ export class Scene {
     return this.#sessions.get(peer)!;
   }
 
-  /** Takes up a session whose connection has ended. The server may take a moment to see that. */
+  /** Resumes a session whose connection has ended. The server may take a moment to notice the end. */
   async resume(sessionId: string, params: Record<string, unknown> = {}): Promise<Peer> {
     const deadline = performance.now() + this.#options.patienceMs;
     for (;;) {
@@ -78,7 +78,7 @@ export class Scene {
     return `${prefix}${++this.#lastName}`;
   }
 
-  /** URI of a name in the directory for checks. */
+  /** The URI of a name in the checks' directory. */
   async at(name: string): Promise<string> {
     if (this.#directory === null) {
       const peer = await this.connect();
@@ -104,7 +104,7 @@ export class Scene {
     return { processId: this.name(), argv, cwd: "file:///tmp", env: ENV, tty: false, pipeStdin: false, ...more };
   }
 
-  /** Starts a process, and sees to its end. */
+  /** Starts a process, and ends it after the check. */
   async start(peer: Peer, argv: readonly string[], more: Record<string, unknown> = {}): Promise<string> {
     const command = this.command(argv, more);
     this.#started.push({ sessionId: this.sessionOf(peer), processId: command.processId });
@@ -118,7 +118,7 @@ export class Scene {
     return await this.ended(peer, processId);
   }
 
-  /** All that a process tells, until it is closed. */
+  /** All notifications about a process, until it is closed. */
   async ended(peer: Peer, processId: string): Promise<Ended> {
     const events: Message[] = [];
     const isOf = ({ method, params }: Message) => method !== undefined && params?.processId === processId;
@@ -165,7 +165,7 @@ export class Scene {
   }
 }
 
-/** What a process has told, in the order of its numbers. */
+/** The notifications about a process, in the order of their numbers. */
 export interface Ended {
   readonly events: readonly Message[];
   readonly stdout: string;

@@ -1,10 +1,10 @@
-/** Following a process of another session, each check expected only of a server that shows `processAttach`. */
+/** Following a process of another session. These checks run only if the server shows `processAttach`. */
 
 import { base64, type Check, holds, same, Skipped, textOf } from "../check.ts";
 import type { Message, Peer } from "../peer.ts";
 import type { Scene } from "../scene.ts";
 
-/** A process that others may reach, the session that started it, and another session. */
+/** Runs with a process that others may reach, the session that started it, and another session. */
 interface Stage {
   readonly owner: Peer;
   readonly other: Peer;
@@ -112,7 +112,7 @@ export const ATTACH: readonly Check[] = [
       same(await other.result("process/detach", { uid }), {}, "a second one");
       await owner.result("process/terminate", { processId });
       await owner.told("process/closed", processId);
-      // Whatever was told before this answer would have come before it.
+      // Events from before this answer would have come before it.
       await other.result("environment/status");
       const told = other.untaken.filter(({ params }) => params?.uid === uid);
       same(told, [], "what is told afterwards");

@@ -1,4 +1,4 @@
-/** Requests, answers, and what is neither. */
+/** Requests, answers, and messages that are neither. */
 
 import { type Check, holds, promised, same } from "../check.ts";
 import type { Peer } from "../peer.ts";

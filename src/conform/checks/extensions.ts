@@ -1,4 +1,4 @@
-/** What is beyond the base protocol: each expected of a server only if it shows the flag. */
+/** Additions to the base protocol. Each check runs only if the server shows the flag. */
 
 import { base64, type Check, holds, promised, same, textOf } from "../check.ts";
 
@@ -203,7 +203,7 @@ export const EXTENSIONS: readonly Check[] = [
       for (const name of ["initialize", "rpc.discover", "process/start", "fs/readFile", "process/output"]) {
         holds(names.includes(name), `${name} should be described`);
       }
-      // A request that the server does not know is -32601; with anything else it is known.
+      // An unknown method is answered with -32601. Any other answer shows that it is known.
       for (const { name, result } of methods) {
         if (result === undefined || name === "session/end") continue;
         const { error } = await peer.request(name, { "exec-server conform": true, processId: 7, path: 7, watchId: "" });

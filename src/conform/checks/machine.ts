@@ -46,7 +46,7 @@ export const MACHINE: readonly Check[] = [
   }),
   promised(
     "sandbox/nonsense",
-    "A sandbox object that makes no sense is refused, and nothing is done.",
+    "A malformed sandbox object is refused, and nothing is done.",
     async (peer, scene) => {
       const path = await scene.at("nonsense");
       const wrong = { ...READ_ONLY, permissions: { type: "something-new" } };

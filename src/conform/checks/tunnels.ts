@@ -1,16 +1,17 @@
-/** Connections to ports of the server's machine, each check expected only of a server that shows `netConnect`. */
+/** Connections to ports of the server's machine. These checks run only if the server shows `netConnect`. */
 
 import { base64, type Check, holds, same, Skipped, textOf } from "../check.ts";
 import type { Message, Peer } from "../peer.ts";
 import type { Scene } from "../scene.ts";
 
-/** What may have come and not been acknowledged. */
+/** How many bytes may have come without being acknowledged. */
 const WINDOW_BYTES = 256 * 1024;
 const FLOOD_BYTES = 1024 * 1024;
 
 /**
- * Something that listens on a loopback port and prints it, in whichever language the server's machine has. It serves one
- * connection: writes $FLOOD bytes, repeats what it reads until that ends, writes "end" and closes. Then it prints "gone".
+ * A program that listens on a loopback port and prints the port. Written in two languages, because the server's machine
+ * may have only one of them. It serves one connection: it writes $FLOOD bytes, echoes its input until that ends, writes
+ * "end" and closes. Then it prints "gone".
  */
 const LISTENER = `
 if command -v perl >/dev/null; then exec perl -MSocket -e '
@@ -73,7 +74,7 @@ export const TUNNELS: readonly Check[] = [
     same(await received(peer, "t", 3), "end", "what is sent after our end");
     await told(peer, "net/ended", "t");
     same((await told(peer, "net/closed", "t")).error, null, "the error of net/closed");
-    // Its id is free.
+    // Its id is free again.
     await peer.refused(-32600, "net/write", { tunnelId: "t", chunk: "" });
   }),
   tunnelCheck(
@@ -82,7 +83,7 @@ export const TUNNELS: readonly Check[] = [
     async (peer, scene) => {
       const { port } = await listen(peer, scene, FLOOD_BYTES);
       await peer.result("net/connect", { tunnelId: "t", port });
-      // Time for a server that does not wait to send it all.
+      // Gives a server that ignores the window the time to send too much.
       for (let calls = 0; calls < 50; calls++) await peer.result("environment/status");
       let [bytes, acknowledged] = [0, 0];
       while (bytes < FLOOD_BYTES) {
@@ -125,7 +126,7 @@ export const TUNNELS: readonly Check[] = [
       const { port, processId } = await listen(peer, scene);
       await peer.result("net/connect", { tunnelId: "t", port });
       await peer.refused(-32600, "net/connect", { tunnelId: "t", port });
-      // It listens for one connection, and is gone with it.
+      // It accepts one connection, and ends with it.
       await peer.result("net/closeWrite", { tunnelId: "t" });
       await told(peer, "net/closed", "t");
       await peer.told("process/closed", processId);
