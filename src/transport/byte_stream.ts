@@ -8,9 +8,9 @@ export interface ByteStream {
   unacknowledgedBytes?(): number;
   /** Bytes that have come from the peer in all, also those that nobody has read, where that can be known. */
   arrivedBytes?(): number | undefined;
-  /** Bytes sent in all, where they are others than those written: encrypted ones are more. */
+  /** How many bytes were sent in all, if that differs from those written: encryption adds some. */
   sentBytes?(): number | undefined;
-  /** Acknowledges what has arrived at once, where the kernel would wait for something to send along with it. */
+  /** Acknowledges at once what has arrived. The kernel alone would wait for data to send with the acknowledgement. */
   confirmArrival?(): void;
   closeWrite(): Promise<void>;
   close(): void;

@@ -1,6 +1,7 @@
 /**
- * Ends a connection of the runtime at once, by its own address, whatever is still to be sent. Closing it alone would keep
- * its descriptor until the other end has read all of that, which it may never do. Does nothing where libc is missing.
+ * Ends a connection of the runtime at once, even if data is still to be sent. The connection is found by its own
+ * address. Closing it would keep its descriptor until the other end has read all data, which it may never do. Does
+ * nothing without libc.
  */
 
 import { whyNoLibc } from "../os/libc_access.ts";

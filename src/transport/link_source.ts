@@ -6,14 +6,14 @@
 import type { Link } from "../rpc/link.ts";
 import type { Admission } from "./tokens/admissions.ts";
 
-/** Who connected. */
+/** The peer that connected. */
 export interface Peer {
   /** Counts the connections of this server. */
   readonly id: number;
   readonly remote: string;
-  /** What the peer calls its connection, in `x-request-id`. */
+  /** The peer's name for its connection, from `x-request-id`. */
   readonly requestId: string | null;
-  /** The name of the token it has shown, where tokens have names. */
+  /** The name of its token, if tokens have names. */
   readonly holder?: string;
 }
 
@@ -23,15 +23,15 @@ export type ServeLink = (link: Link, peer: Peer) => Promise<void>;
 export interface LinkSource {
   /** Where clients connect, for people. */
   readonly url: string;
-  /** Whether links are dialed from here: then nobody can connect, not even from this machine. */
+  /** Whether links are dialled from here. Then nobody can connect, not even from this machine. */
   readonly isOutbound?: boolean;
   /** Passes on every link until `close`, or until no more can come. Call it once. */
   run(onLink: ServeLink): Promise<void>;
-  /** Is given a look at how many sessions there are: whether clients may be coming back. */
+  /** Gets a function that counts the sessions, to find out whether clients may be coming back. */
   observeSessions?(count: () => number): void;
-  /** Prepares what the first peer would have to wait for. */
+  /** Prepares what the first peer would otherwise wait for. */
   warmUp?(): void;
-  /** Lets nobody in any more. Served links stay until they end or `dropAll`. */
+  /** Accepts no more links. Served links stay until they end or `dropAll`. */
   close(): void;
   /** Drops every link and resolves when all of them have ended. Call `close` first. */
   dropAll(): Promise<void>;
@@ -48,7 +48,7 @@ export async function serveAdmitted(
   const showOut = () => link.close({ cause: "violation", reason: (revoked.reason as Error).message });
   revoked.addEventListener("abort", showOut);
   try {
-    // Revoked while the upgrade was answered: the link is closed before it is served, and ends by itself.
+    // Revoked while the upgrade was answered: the link is closed already, and serving it ends at once.
     if (revoked.aborted) showOut();
     await onLink(link, { ...peer, holder });
   } finally {

@@ -29,7 +29,7 @@ export interface ListenerOptions {
   /** Null lets everybody in. */
   authenticator: Authenticator | null;
   /**
-   * Whether, without an authenticator, every user of this machine is served. Otherwise only the server's own user and
+   * Whether every user of this machine is served if there is no authenticator. Otherwise only the server's own user and
    * root are.
    */
   allowOtherUsers: boolean;
@@ -74,7 +74,7 @@ export class Listener implements LinkSource {
     });
   }
 
-  /** Prepares what the first connection would have to wait for. */
+  /** Prepares what the first connection would otherwise wait for. */
   warmUp(): void {
     if (!this.#door.isClosed) this.#users();
   }
@@ -84,7 +84,7 @@ export class Listener implements LinkSource {
     this.#door.close();
   }
 
-  /** Drops every open socket and waits until all is over. */
+  /** Drops every open socket and waits until all connections have ended. */
   async dropAll(): Promise<void> {
     await this.#door.dropAll();
     this.#localUsers?.close();
@@ -111,7 +111,7 @@ export class Listener implements LinkSource {
   }
 }
 
-/** Null where every user may connect, or must show a token, or comes from elsewhere anyway. */
+/** Null: users are not checked, because all may connect, all need a token, or peers are on other machines. */
 export function openLocalUsers(
   { address, authenticator, allowOtherUsers, log }: Pick<
     ListenerOptions,

@@ -1,14 +1,14 @@
 /**
  * Two links joined in memory: for a client and a server in one program, and for tests of what is above the socket.
  *
- * As at a socket, who sends waits while the other side does not take what was sent, so its processes are paused.
+ * As with a socket, a sender waits while the other side does not read, so its processes are paused.
  */
 
 import type { InboundMessage, Link, LinkEnd, OutboundMessage } from "../rpc/link.ts";
 import { Fifo } from "../rpc/fifo.ts";
 import { wholeText } from "../rpc/whole_text.ts";
 
-/** From here on senders wait: what one side has sent and the other has not taken, about what the buffers of a socket hold. */
+/** How much may be sent and not read before senders wait: about as much as the buffers of a socket hold. */
 const INBOX_CHARACTERS = 1024 * 1024;
 
 export class MemoryLink implements Link {
@@ -59,7 +59,7 @@ export class MemoryLink implements Link {
     other.#wake();
   }
 
-  /** Stops taking what the other side sends, like a peer that does not read. */
+  /** Stops reading, like a peer that hangs. */
   hold(): void {
     this.#isHeld = true;
   }

@@ -1,14 +1,15 @@
 /**
  * The requests of another program's `Deno.serve`, as a `LinkSource`.
  *
- * The rules at the door are `upgrade.ts`, as for our own listener. Two things cannot be known here. Where the program
- * listens: so peers on this machine must follow the Host rule. And which user connects: so without an authenticator
- * every user of this machine is let in.
+ * The rules at the door are `upgrade.ts`, as for our own listener. Two things are not known here. Where the program
+ * listens is not known, so peers on this machine must follow the Host rule. Which user connects is not known, so
+ * without an authenticator every user of this machine is let in.
  *
- * It is not small, because the runtime's websocket keeps few of the promises of a `Link`. `websocket/runtime_socket_link.ts`
- * adds them: messages one at a time, a bound of what waits, waiting for output to leave, reasons of ends.
- * `upgrades_under_way.ts` counts websockets that were let in and are not open yet, because the runtime does not always
- * say when one has failed. `runtime_requests.ts` turns requests and responses into ours, so that the rules are the same.
+ * It is not small, because the runtime's websocket keeps few of the promises of a `Link`.
+ * `websocket/runtime_socket_link.ts` adds them: messages one at a time, a bound of what waits, waiting for output to
+ * leave, reasons of ends. `upgrades_under_way.ts` counts websockets that were let in and are not open yet, because the
+ * runtime does not always say when one has failed. `runtime_requests.ts` turns requests and responses into ours, so
+ * that the rules are the same.
  */
 
 import type { Clock } from "../clock.ts";
@@ -34,11 +35,13 @@ export interface RequestSourceOptions {
   allowedOrigins?: readonly string[];
   clock: Clock;
   log: Logger;
-  /** Connections at once, with those that are not open yet. Default: as many as a listener serves. */
+  /**
+   * How many connections there may be, including those that are not open yet. Default: as many as a listener serves.
+   */
   maxLinks?: number;
 }
 
-/** What `Deno.serve` says of a request besides the request. */
+/** What `Deno.serve` gives a handler besides the request. */
 export type RequestInfo = Pick<Deno.ServeHandlerInfo, "remoteAddr">;
 
 export class RequestSource implements LinkSource {
@@ -110,7 +113,7 @@ export class RequestSource implements LinkSource {
       const opened = () => this.#begin(link, { id: this.#nextId++, remote, requestId }, admission);
       const givenUp = () => {
         release();
-        // It may open after all, and is counted nowhere any more.
+        // It may still open, but is not counted any more.
         socket.onopen = () => link.close();
       };
       this.#upgrades.add(socket, { opened, givenUp });

@@ -4,7 +4,10 @@ import type { RequestHead } from "./door/http_head.ts";
 import type { HttpResponse } from "./door/http_response.ts";
 import { isLoopbackAddress } from "./listen/ip_address.ts";
 
-/** What the rules look at. Null for a path that is not below ours. Repeated fields come joined, as one value. */
+/**
+ * The request as the rules see it. Null for a path that is not below ours. The runtime joins repeated fields into one
+ * value.
+ */
 export function headOf(request: Request, basePath: string): RequestHead | null {
   const { pathname, search } = new URL(request.url);
   if (!`${pathname}/`.startsWith(`${basePath}/`)) return null;
@@ -13,7 +16,7 @@ export function headOf(request: Request, basePath: string): RequestHead | null {
     method: request.method,
     target: pathname + search,
     path: pathname.slice(basePath.length) || "/",
-    // The runtime does not say. It upgrades nothing else.
+    // The runtime does not tell the version. It upgrades only this one.
     version: "1.1",
     hostname: request.headers.get("host")?.replace(/:\d*$/, "") ?? null,
     headers: new Map(Array.from(request.headers, ([name, value]) => [name, [value]])),
@@ -32,7 +35,7 @@ export function describePeer(address: Deno.Addr): string {
     : `${address.hostname}:${address.port}`;
 }
 
-/** Only sockets of the network can be reached by a web page. */
+/** A web page can reach only network sockets. */
 export function isOnThisMachine(address: Deno.Addr): boolean {
   return "hostname" in address && isLoopbackAddress(address.hostname);
 }

@@ -12,11 +12,11 @@ import { StreamedMessage, writeStreamed } from "../rpc/streamed_message.ts";
 
 const NEWLINE = 0x0a;
 
-/** Streamed messages leave in pieces of this. */
+/** The size of the pieces in which streamed messages leave. */
 const PIECE_BYTES = 256 * 1024;
 
 export class StdioLink implements Link {
-  /** A pipe's end is seen at once. */
+  /** The end of a pipe is seen at once. */
   readonly silentMs = 0;
   readonly #input: ReadableStream<Uint8Array>;
   readonly #output: WritableStreamDefaultWriter<Uint8Array>;
@@ -24,7 +24,7 @@ export class StdioLink implements Link {
   readonly #decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   #reader: ReadableStreamDefaultReader<Uint8Array> | null = null;
   #ended: LinkEnd | null = null;
-  /** Pieces of the line being read. */
+  /** Pieces of the line that is being read. */
   #pieces: Uint8Array[] = [];
   #pieceBytes = 0;
 
@@ -104,7 +104,7 @@ export class StdioLink implements Link {
     try {
       text = this.#decoder.decode(line);
     } catch {
-      return receiver(null); // Not UTF-8: a parse error, said by null.
+      return receiver(null); // Not UTF-8. Null means a parse error.
     }
     if (text.trim() !== "") return receiver(text);
   }

@@ -13,7 +13,7 @@ export class StdioSource implements LinkSource {
     return this.#life = onLink(this.#link, { id: 1, remote: "stdio", requestId: null });
   }
 
-  /** There is only one peer, and it is in. */
+  /** There is only one peer, which is connected already. */
   close(): void {}
 
   dropAll(): Promise<void> {

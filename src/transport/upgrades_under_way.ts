@@ -1,14 +1,14 @@
 /**
- * Websockets of another program's `Deno.serve` that were let in and are not open yet.
+ * Websockets of another program's `Deno.serve` that were let in but are not open yet.
  *
- * They are counted like connections, and each holds what its client was let in with. The runtime says that a client has
- * gone meanwhile by an error alone, and nothing at all where the program answers with something else than the response
- * it was given: so nobody waits for a websocket without end.
+ * They are counted like connections, and each holds its client's login. If a client has gone meanwhile, the runtime
+ * only reports an error. If the program answers with something other than the response it was given, the runtime
+ * reports nothing at all. So the wait for a websocket is limited.
  */
 
 import type { Clock } from "../clock.ts";
 
-/** A client completes its upgrade in the time of one answer. This is for one behind a very slow line. */
+/** A client completes its upgrade in one round trip. This allows for a very slow line. */
 const UPGRADE_LIMIT_MS = 30_000;
 
 export class UpgradesUnderWay {
@@ -24,8 +24,8 @@ export class UpgradesUnderWay {
   }
 
   /**
-   * Waits for a websocket to open. `opened` is called then, and `givenUp` if it has failed or takes too long: one of the
-   * two, once.
+   * Waits for a websocket to open. Calls `opened` then, or `givenUp` if it fails or takes too long: one of the two,
+   * once.
    */
   add(socket: EventTarget, { opened, givenUp }: { opened: () => void; givenUp: () => void }): void {
     const end = (then: () => void) => () => {
@@ -40,7 +40,7 @@ export class UpgradesUnderWay {
     for (const event of ["error", "close"]) socket.addEventListener(event, giveUp);
   }
 
-  /** Waits for none of them any more. */
+  /** Gives up all of them. */
   giveUpAll(): void {
     for (const giveUp of this.#ends) giveUp();
   }

@@ -17,13 +17,13 @@ export { TokenDigest, UrlToken };
 export type AuthConfig =
   | { readonly type: "none" }
   | { readonly type: "capabilityToken"; readonly token: TokenDigest }
-  /** The token that the server has made up and printed in its URL. */
+  /** The random token that the server has printed in its URL. */
   | { readonly type: "urlToken"; readonly token: UrlToken }
-  /** Tokens of a file, a client each. */
+  /** Tokens from a file, one for each client. */
   | {
     readonly type: "tokens";
     readonly admissions: Admissions;
-    /** What the tokens' patterns for ids are compared with. */
+    /** The server's id, which the patterns of the tokens must match. */
     readonly id: string;
   }
   | {
@@ -37,13 +37,13 @@ export type AuthConfig =
   };
 
 export type AuthOutcome =
-  /** `admission`: for a login that can be taken back. Its receiver releases it. */
+  /** `admission`: for a login that can be revoked. Its receiver releases it. */
   | { readonly ok: true; readonly admission?: Admission }
   | { readonly ok: false; readonly body: string };
 
 /**
- * Judges the value of one `Authorization` header, null when the request has none, and the request target, which may
- * hold a token of a server that has printed one. Never rejects on peer input.
+ * Judges the value of one `Authorization` header (null if the request has none) and the request target, which may hold
+ * the token of a printed URL. Never rejects because of the peer's input.
  */
 export type Authenticator = (authorization: string | null, target?: string) => Promise<AuthOutcome>;
 
@@ -64,7 +64,7 @@ const MIN_SHARED_SECRET_BYTES = 32;
 
 const encoder = new TextEncoder();
 
-/** The HS256 key of signed bearer tokens, held where it cannot be read back. */
+/** The HS256 key of signed bearer tokens. It cannot be read back. */
 export class SharedSecret {
   readonly #key: CryptoKey;
 
@@ -72,7 +72,7 @@ export class SharedSecret {
     this.#key = key;
   }
 
-  /** From the secret's text, of which the UTF-8 bytes are the key. */
+  /** From the secret's text. The key is its UTF-8 bytes. */
   static async import(text: string): Promise<SharedSecret> {
     const bytes = encoder.encode(text);
     if (bytes.length < MIN_SHARED_SECRET_BYTES) {
@@ -84,12 +84,12 @@ export class SharedSecret {
 
   /** The payload of a compact JWS signed with this secret by HS256, or null for every other token. */
   async verify(token: string): Promise<Uint8Array | null> {
-    // Loaded by the first token, so that servers without signed tokens never pay for it.
+    // Loaded for the first token, so that servers without signed tokens never load it.
     const { compactVerify } = await import("jose");
     try {
       return (await compactVerify(token, this.#key, { algorithms: ["HS256"] })).payload;
     } catch {
-      // Whatever is wrong with a peer's token has one answer; the reason would only help to forge a better one.
+      // Every fault of a token has the same answer. The reason would only help to forge a better one.
       return null;
     }
   }
@@ -132,7 +132,7 @@ function bearerAuthenticator(judge: (token: string) => Promise<string | null>): 
   };
 }
 
-/** Takes the token from the header, else from the query. A header that is there must be right. */
+/** Takes the token from the header, or else from the query. A header must be right if there is one. */
 function urlTokenAuthenticator(expected: UrlToken): Authenticator {
   const byHeader = bearerAuthenticator(async (token) => await expected.matches(token) ? null : URL_TOKEN_REFUSAL.wrong);
   return async (authorization, target = "") => {
@@ -143,7 +143,7 @@ function urlTokenAuthenticator(expected: UrlToken): Authenticator {
   };
 }
 
-/** Lets a client in by its own token, and keeps its login open to be taken back. */
+/** Lets a client in by its own token. The login can be revoked later. */
 function tokensAuthenticator({ admissions, id }: AuthConfig & { type: "tokens" }): Authenticator {
   const wish = { role: "client", id } as const;
   return async (authorization) => {
@@ -163,9 +163,9 @@ function tokensAuthenticator({ admissions, id }: AuthConfig & { type: "tokens" }
   };
 }
 
-/** The token of a `Bearer` header, trimmed; null when the header is anything else. */
+/** The token of a `Bearer` header, trimmed; null for any other header. */
 export function bearerToken(authorization: string): string | null {
-  // Longer than a request head: it did not come from one, and is not worth hashing.
+  // Longer than a request head, so it cannot have come from one. Do not hash it.
   if (authorization.length > MAX_REQUEST_HEAD_BYTES) return null;
   if (!/^[\t\x20-\x7e]*$/.test(authorization)) return null;
   const token = /^bearer (.*)$/i.exec(authorization.trim())?.[1]?.trim();
@@ -182,7 +182,7 @@ interface Claims {
   readonly aud: readonly string[];
 }
 
-/** The claims of a payload whose signature holds, or null when they are not what the reference decodes. */
+/** The claims of a payload whose signature is valid; null if the reference would not decode them. */
 function decodeClaims(payload: Uint8Array): Claims | null {
   let parsed: unknown;
   try {
@@ -200,12 +200,12 @@ function decodeClaims(payload: Uint8Array): Claims | null {
   return { exp, nbf, iss, aud: audience };
 }
 
-/** Whole seconds in the range of a signed 64-bit integer, which is what the reference takes. */
+/** Whole seconds in the range of a signed 64-bit integer, as in the reference. */
 function isTimestamp(value: unknown): value is number {
   return Number.isInteger(value) && Math.abs(value as number) < 2 ** 63;
 }
 
-/** The first claim that does not hold, in the reference's order, or null when all do. */
+/** The first claim that is wrong, in the reference's order; null if all are right. */
 function claimsRefusal(
   claims: Claims,
   expected: { issuer: string | null; audience: string | null; maxClockSkewSeconds: number },

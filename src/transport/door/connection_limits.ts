@@ -8,7 +8,7 @@ import {
   WAITING_CONNECTIONS_PER_DESCRIPTOR,
 } from "../../protocol/limits.ts";
 
-/** How many connections may wait and be served, by our own bounds and by the number of descriptors. */
+/** How many connections may wait and be served: our own bounds, or less if there are few descriptors. */
 export function connectionLimits(): { waiting: number; served: number } {
   // The soft limit is raised to the hard one when the first child is started.
   const descriptors = maxDescriptors();
@@ -25,6 +25,6 @@ function maxDescriptors(): number {
   try {
     return Number(getLimit(RLIMIT_NOFILE)?.hard ?? Infinity);
   } catch {
-    return Infinity; // Without the C library nobody says; our own bounds hold.
+    return Infinity; // Without the C library the number is not known: our own bounds hold.
   }
 }

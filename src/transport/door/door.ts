@@ -3,7 +3,7 @@
  * rules decide whether to answer it or turn it into a websocket.
  *
  * It keeps the bounds: requests that are too slow or too long, too many connections, accepts that fail for lack of
- * descriptors. What is asked, by whom, and what becomes of a websocket is up to the rules (`DoorRules`).
+ * descriptors. The rules (`DoorRules`) judge the request and the peer, and serve the websocket.
  *
  * More than 300 lines: the steps of one connection at the door, which share its deadline.
  */
@@ -40,18 +40,21 @@ export interface DoorOptions {
   limits?: { readonly waiting: number; readonly served: number };
 }
 
-/** One request, and what is known of who sent it. */
+/** One request, and what is known about its sender. */
 export interface DoorRequest<Inspection> {
   /** Counts the connections of this door. */
   readonly id: number;
   readonly head: RequestHead;
-  /** What of the body was asked for. Null: it is longer than that, or its length is not stated. */
+  /** The body, if it was to be read. Null: it is longer than `maxBodyBytes`, or its length is not stated. */
   readonly body: Uint8Array<ArrayBuffer> | null;
   readonly remote: string;
   readonly inspection: Inspection;
-  /** Counts it among the served connections, so that it may wait. False when there is no room. May be called again. */
+  /**
+   * Counts it among the served connections, so that it may wait for its answer. False: there is no room. May be called
+   * again.
+   */
   admit(): boolean;
-  /** Resolves when the peer has closed its side, so that nobody waits for the answer. Never rejects. */
+  /** Resolves when the peer has closed its side and does not wait for the answer any more. Never rejects. */
   whenGone(): Promise<void>;
 }
 
@@ -66,21 +69,21 @@ export interface UpgradedStream<Upgrade extends AcceptedUpgrade> {
 }
 
 export interface DoorRules<Inspection, Upgrade extends AcceptedUpgrade> {
-  /** Looks at a connection in the turn in which it was accepted. */
+  /** Inspects a connection, in the turn in which it was accepted. */
   inspect(stream: AcceptedStream): Inspection;
   answer(request: DoorRequest<Inspection>): Promise<HttpResponse | StreamedResponse | Upgrade>;
-  /** Serves what has become a websocket. The returned promise is its life: the stream is closed after it. */
+  /** Serves a websocket. The stream is closed when the promise resolves. */
   serve(upgraded: UpgradedStream<Upgrade>): Promise<void>;
-  /** An upgrade that was decided and cannot be served, because there is no room or the peer has gone. */
+  /** Releases an upgrade that cannot be served after all, because there is no room or the peer has gone. */
   abandon?(upgrade: Upgrade): void;
 }
 
 /**
- * How long a client may take for its TLS handshake and its request, and then to read the answer: a person with telnet
- * can, a stuck socket is dropped. The time to decide the answer does not count.
+ * How long a client may take for its TLS handshake and its request, and then to read the answer. Enough for a person
+ * with telnet. The time to decide the answer does not count.
  */
 const PATIENCE_MS = 10_000;
-/** Pause after an accept that failed (no descriptors left): connections end meanwhile and free some. */
+/** How long to pause after a failed accept (no descriptors left): connections that end meanwhile free some. */
 const ACCEPT_RETRY_MS = 100;
 
 export class Door<Inspection, Upgrade extends AcceptedUpgrade> {
@@ -88,7 +91,7 @@ export class Door<Inspection, Upgrade extends AcceptedUpgrade> {
   readonly #options: DoorOptions;
   readonly #source: StreamSource;
   readonly #waiting: WaitingRoom;
-  /** Connections that are served, which have been let in. */
+  /** Connections that were let in and are served. */
   readonly #served = new Set<AcceptedStream>();
   readonly #maxServed: number;
   readonly #acceptFailures: AcceptFailures;
@@ -153,7 +156,7 @@ export class Door<Inspection, Upgrade extends AcceptedUpgrade> {
     this.#source.close(); // For a unix socket this removes its file too.
   }
 
-  /** Drops every open socket and waits until all is over. */
+  /** Drops every open socket and waits until all connections have ended. */
   async dropAll(): Promise<void> {
     this.#waiting.closeAll();
     for (const socket of this.#served) closeQuietly(socket);
@@ -226,7 +229,7 @@ export class Door<Inspection, Upgrade extends AcceptedUpgrade> {
         return { id, stream, upgrade: answer, initialBytes: request.rest, remote };
       }
       if (answer.type === "stream") {
-        // The body takes as long as it takes.
+        // Sending the body may take any time.
         patience.end();
         const gone = whenGone();
         await writeStreamed(watched!, answer, gone);
@@ -262,7 +265,7 @@ export class Door<Inspection, Upgrade extends AcceptedUpgrade> {
     try {
       return await tls.open(accepted);
     } catch (error) {
-      // A socket that we have closed ourselves fails too, and its error does not say why.
+      // If we closed the socket ourselves, its error does not say why.
       const why = isTooLate()
         ? `not complete within ${PATIENCE_MS / 1000} s`
         : !this.#waiting.holds(accepted, withoutPort(remote))
@@ -280,13 +283,13 @@ export class Door<Inspection, Upgrade extends AcceptedUpgrade> {
 interface ReadRequest {
   readonly head: RequestHead | MalformedHead;
   readonly body: Uint8Array<ArrayBuffer> | null;
-  /** What came behind the request. */
+  /** Bytes that came after the request. */
   readonly rest: Uint8Array<ArrayBuffer>;
 }
 
 const EMPTY = new Uint8Array(0);
 
-/** What most requests fit into: more is only made for those that do not. */
+/** Enough for most requests. The buffer grows for longer ones. */
 const USUAL_HEAD_BYTES = 1024;
 
 /** Null when the peer closes before its request is complete. */

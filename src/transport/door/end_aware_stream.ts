@@ -8,7 +8,7 @@
 import type { Endpoints } from "../../os/loop/socket_owner.ts";
 import type { AcceptedStream } from "../listen/stream_source.ts";
 
-/** A client that waits for the answer to its upgrade sends nothing. */
+/** The piece can be small: a client that waits for the answer to its upgrade sends nothing. */
 const AHEAD_BYTES = 1024;
 
 export class EndAwareStream implements AcceptedStream {
@@ -21,7 +21,7 @@ export class EndAwareStream implements AcceptedStream {
   constructor(stream: AcceptedStream) {
     this.#stream = stream;
     this.#ahead = stream.read(this.#buffer);
-    // The next reader gets the failure of a read.
+    // The next read reports the failure.
     this.#ahead.catch(() => {});
   }
 

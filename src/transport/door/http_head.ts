@@ -32,7 +32,7 @@ export interface RequestHead {
 export interface MalformedHead {
   readonly type: "malformed";
   readonly status: 400 | 431 | 505;
-  /** Safe for the body of the answer: quotes nothing the peer sent. */
+  /** Safe for the body of the answer: it quotes nothing that the peer sent. */
   readonly reason: string;
 }
 
@@ -70,8 +70,8 @@ const SPACE = 0x20;
 const DELETE = 0x7f;
 
 /**
- * The length of a complete head, or that it is incomplete, or wrong for good. Every call looks at all bytes again; even
- * byte by byte that is less work than receiving them.
+ * The length of a complete head; or whether it is incomplete or wrong for good. Every call looks at all bytes again,
+ * which is less work than receiving them, even byte by byte.
  */
 function scanHead(bytes: Uint8Array): number | { readonly type: "incomplete" } | MalformedHead {
   const end = Math.min(bytes.length, MAX_REQUEST_HEAD_BYTES);
@@ -159,7 +159,7 @@ export function listEntries(head: RequestHead, name: string): string[] {
   return (head.headers.get(name) ?? []).flatMap((value) => value.split(",")).map(trimSpaceAndTab);
 }
 
-/** `String.trim` would also remove characters such as U+00A0, which are bytes of the value here. */
+/** Not `String.trim`, which also removes characters such as U+00A0. Those belong to the value here. */
 function trimSpaceAndTab(text: string): string {
   let start = 0;
   let end = text.length;

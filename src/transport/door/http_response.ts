@@ -2,8 +2,8 @@
  * The few HTTP answers this server gives, as data and as bytes. Bodies that come piece by piece are in
  * `streamed_response.ts`.
  *
- * Every answer but 101 closes the connection, so one connection carries one request and nothing can hide behind it. No
- * banner and no date: an answer reveals nothing about the machine.
+ * Every answer but 101 closes the connection, so one connection carries one request, and no second one can hide behind
+ * it. No banner and no date: an answer reveals nothing about the machine.
  */
 
 /** The statuses in use, with their reason phrases. */
@@ -35,14 +35,14 @@ export type HttpStatus = keyof typeof STATUS_TEXT;
 export interface HttpResponse {
   readonly type: "response";
   readonly status: HttpStatus;
-  /** Lower-case names; without those that follow from the body or that every answer carries. */
+  /** Lower-case names. Headers that follow from the body or that every answer has are not in it. */
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * Plain text, unless a header says otherwise. Null: there is none, as with 204, or it is left out, as with HEAD. Its
-   * length is not stated either.
+   * Plain text, unless a header says otherwise. Null: there is no body (204), or it is left out (HEAD), and neither is
+   * its length stated.
    */
   readonly body: string | null;
-  /** For the log, where the reference's answer does not say why. */
+  /** The reason for the log, if the reference's answer does not say it. */
   readonly reason?: string;
 }
 
@@ -81,12 +81,12 @@ export function serializeUpgrade(
   return serializeHead("101 Switching Protocols", fields);
 }
 
-/** The status as the head has it. */
+/** The status line. */
 export function statusLine(status: HttpStatus): string {
   return `${status} ${STATUS_TEXT[status]}`;
 }
 
-/** Whether this server gives such answers. */
+/** Whether this server uses the status. */
 export function isHttpStatus(status: number): status is HttpStatus {
   return Object.hasOwn(STATUS_TEXT, status);
 }
@@ -94,6 +94,6 @@ export function isHttpStatus(status: number): status is HttpStatus {
 export function serializeHead(status: string, fields: Readonly<Record<string, string>>): Uint8Array<ArrayBuffer> {
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}`);
   const text = [`HTTP/1.1 ${status}`, ...lines, "", ""].join("\r\n");
-  // One character, one byte: an echoed value leaves as it came.
+  // One character is one byte, so an echoed value leaves as it came.
   return Uint8Array.from(text, (char) => char.charCodeAt(0));
 }

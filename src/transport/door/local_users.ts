@@ -2,8 +2,8 @@
  * Which users of this machine may connect to a server that asks for no token: its own user, and root.
  *
  * On loopback the kernel knows which user owns the socket at the other end. It must be asked when the connection is
- * accepted, before anything is read: the socket of a peer that has closed looks like root's. So only certain cases are
- * let in.
+ * accepted, before anything is read: the socket of a peer that has closed looks like root's. Uncertain cases are
+ * refused.
  *
  * A confined process of the server's own user is let in: this is about other users. A port forwarded by ssh counts as
  * the user who logged in.
@@ -25,7 +25,7 @@ export const OTHER_USER_REFUSAL =
   "--ws-auth, or let every user of this machine in with --allow-other-users";
 
 const ROOT = 0;
-/** Where the kernel does not say: the user that stands for all users that a user namespace does not map. */
+/** The default if the kernel does not say: the user that stands for all users that a user namespace does not map. */
 const DEFAULT_OVERFLOW_UID = 65_534;
 
 /** Which users are let in. */
@@ -80,7 +80,7 @@ export function ownerProblem(owner: SocketOwner | null, { ownUid, overflowUid }:
   return null;
 }
 
-/** Null outside of user namespaces, where every user can be told apart, even `nobody`. */
+/** Null outside of user namespaces: there every user can be told apart, even `nobody`. */
 function overflowUid(): number | null {
   if (/^\s*0\s+0\s+4294967295\s*$/.test(readUidMap() ?? "")) return null;
   return Number(readSysctl("kernel.overflowuid") ?? DEFAULT_OVERFLOW_UID);

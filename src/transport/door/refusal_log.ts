@@ -9,11 +9,11 @@
 import type { Clock } from "../../clock.ts";
 import type { Logger } from "../../log.ts";
 
-/** Long enough that somebody who guesses tokens causes one line a minute, short enough to be read while it goes on. */
+/** Long enough that guessing tokens causes few lines, short enough to be reported while it goes on. */
 const WINDOW_MS = 60_000;
 /**
- * A client with a wrong token tries a few times; more of the same say nothing new. A page that is refused for its origin
- * does, and all clients of this machine have one address.
+ * A client with a wrong token tries a few times, and more lines would say nothing new. A page that is refused for its
+ * origin is something new, and all clients of this machine have the same address, so each status is counted by itself.
  */
 const MAX_LINES_PER_ADDRESS = 3;
 /** Enough for ten addresses: a peer with more addresses than that gets no more lines. */
@@ -31,9 +31,9 @@ export interface Refusal {
 export class RefusalLog {
   readonly #log: Logger;
   readonly #clock: Clock;
-  /** Refusals of this window by address. */
+  /** How many refusals each address has in this window. */
   readonly #counts = new Map<string, number>();
-  /** Lines of this window by address and status: no more entries than lines. */
+  /** How many lines of this window each address and status has. No more entries than lines. */
   readonly #told = new Map<string, number>();
   #lines = 0;
   #untold = 0;

@@ -1,6 +1,6 @@
 /**
- * An HTTP answer whose body comes piece by piece, for as long as it takes. Like every answer it ends the connection, so
- * its end is the end of the body. When the peer goes away the source of the body is told.
+ * An HTTP answer whose body comes piece by piece, for any time. Like every answer it ends the connection, so the end of
+ * the connection is the end of the body. When the peer goes away, the source of the body is cancelled.
  */
 
 import { writeFully } from "../../bytes.ts";
@@ -15,7 +15,7 @@ export interface StreamedResponse {
   readonly body: ReadableStream<Uint8Array>;
 }
 
-/** Writes head and body until the body ends or the peer is gone; the body is cancelled in that case. */
+/** Writes head and body until the body ends. If the peer goes away first, the body is cancelled. */
 export async function writeStreamed(
   stream: ByteStream,
   { status, headers, body }: StreamedResponse,

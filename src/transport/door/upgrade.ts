@@ -1,9 +1,9 @@
 /**
- * What one HTTP request is answered: a health probe, a login that is only tried, a refusal, or the upgrade to a websocket.
+ * Decides the answer to one HTTP request: a health probe, a test of a login, a refusal, or the upgrade to a websocket.
  *
  * A pure decision in the reference server's order: Origin, Host (ours), route, user (ours), method, upgrade headers,
- * auth. Statuses and bodies are the reference's too, since clients show them. Reading the request, writing the answer and
- * the websocket itself are left to the listener.
+ * auth. Statuses and bodies are the reference's too, since clients show them. The listener reads the request, writes
+ * the answer and serves the websocket.
  */
 
 import { shortened } from "../../log.ts";
@@ -27,7 +27,7 @@ export interface UpgradeContext {
   readonly authenticator: Authenticator | null;
   /** Whether the listener is on a TCP loopback address, where a browser on this machine could be led to it. */
   readonly isLoopbackListener: boolean;
-  /** For the log: why the peer is not one of the served users. Null or absent when it is. */
+  /** For the log: why the peer is not one of the served users. Null or absent if it is one. */
   readonly foreignPeer?: string | null;
   /** Web pages of these origins may connect, if there is an authenticator. Default: none. */
   readonly allowedOrigins?: readonly string[];
@@ -39,9 +39,12 @@ export interface AcceptedUpgrade {
   readonly accept: string;
   /** The peer's `x-request-id`, to be echoed in the 101. */
   readonly requestId: string | null;
-  /** The subprotocol to select, if one was offered that is known. */
+  /** The subprotocol to select, if a known one was offered. */
   readonly protocol?: string;
-  /** The peer's login, if it can be taken back. The peer's server closes it then, and releases this at its end. */
+  /**
+   * The peer's login, if it can be revoked. Whoever serves the peer closes the connection then, and releases this at
+   * its end.
+   */
   readonly admission?: Admission;
 }
 
@@ -102,16 +105,16 @@ export async function decideUpgrade(
   };
 }
 
-/** A request of another protocol that may be served, by whom. */
+/** A request of another protocol that may be served, and the login of its client. */
 export interface AdmittedEntry {
   readonly type: "entry";
   readonly admission?: Admission;
 }
 
 /**
- * Whether a request that is not for a websocket may be served at one of `paths`: refused in the same cases as an upgrade,
- * and in the same words, but for the word websocket. Web pages are always refused: an Origin is accepted only if it is
- * this server itself, which serves no pages.
+ * Whether a request that is not for a websocket may be served at one of `paths`. It is refused in the same cases as an
+ * upgrade and with the same texts, but for the word websocket. Web pages are always refused: the only accepted Origin
+ * is this server itself, which serves no pages.
  */
 export async function decideEntry(
   head: RequestHead,
@@ -131,7 +134,7 @@ export async function decideEntry(
   return { type: "entry", ...(login.admission && { admission: login.admission }) };
 }
 
-/** Tries a login as an upgrade would, and lets nobody in. */
+/** Tests a login as an upgrade would, without letting the client in. */
 async function checkSession(
   head: RequestHead,
   authenticator: Authenticator | null,
@@ -159,10 +162,10 @@ export function websocketAccept(key: string): string {
 }
 
 /**
- * Keeps web pages out. A page's websocket always carries Origin, whatever its value. A page whose own name has been
- * pointed at this machine (DNS rebinding) could still send requests without one, but then Host is its name. With
- * authentication the second way leads nowhere, and a proxy in front may keep its public name in Host. A request
- * without Host (HTTP/1.0) comes from no browser.
+ * Keeps web pages out. A page's websocket always has an Origin header, whatever its value. A page whose own name was
+ * pointed at this machine (DNS rebinding) could send requests without one, but then Host is its name. With
+ * authentication the name does not matter, because such a page has no token, and a proxy in front may keep its public
+ * name in Host. A request without Host (HTTP/1.0) does not come from a browser.
  */
 function refuseBrowser(head: RequestHead, context: UpgradeContext): HttpResponse | null {
   const origins = head.headers.get("origin");
@@ -172,7 +175,7 @@ function refuseBrowser(head: RequestHead, context: UpgradeContext): HttpResponse
   return null;
 }
 
-/** Whether Origin is where the request goes, by a name that nobody else can point here. */
+/** Whether Origin is this server itself, by a name that nobody else can point here. */
 function isOwnOrigin({ headers, hostname }: RequestHead): boolean {
   const [origin, ...others] = headers.get("origin") ?? [];
   const host = headers.get("host")?.[0];
@@ -180,10 +183,10 @@ function isOwnOrigin({ headers, hostname }: RequestHead): boolean {
   return isOwnName(hostname) && (origin === `http://${host}` || origin === `https://${host}`);
 }
 
-/** Longest part of an Origin in the log: more than a scheme, a name and a port have. */
+/** How much of an Origin is logged: more than a scheme, a name and a port have. */
 const MAX_ORIGIN_CHARS = 256;
 
-/** Said in the log alone: the reference's answer has no body. */
+/** Only in the log: the reference's answer has no body. */
 function originRefusal(origins: readonly string[]): string {
   const given = shortened(origins.join(", "), MAX_ORIGIN_CHARS);
   return `the request has an Origin header (${given}): web pages may not connect`;
@@ -210,7 +213,7 @@ export function refuseHandshake(head: RequestHead): HttpResponse | null {
   if (versions.length !== 1 || versions[0] !== WEBSOCKET_VERSION) {
     return httpResponse(400, UPGRADE_REFUSAL.version, { "sec-websocket-version": WEBSOCKET_VERSION });
   }
-  // The key's content is not judged: the reference does not, and only the client gains from a good one.
+  // The content of the key is not checked: the reference does not either, and a good key only helps the client.
   const keys = head.headers.get("sec-websocket-key") ?? [];
   if (keys.length > 1) return httpResponse(400, UPGRADE_REFUSAL.repeatedKey);
   if (keys[0] === undefined || keys[0] === "") return httpResponse(400, UPGRADE_REFUSAL.key);
@@ -229,12 +232,12 @@ async function authenticate(
   authenticator: Authenticator | null,
 ): Promise<AuthOutcome> {
   if (authenticator === null) return { ok: true };
-  // Two credentials contradict each other, so neither is tried.
+  // Two credentials contradict each other, so both are ignored.
   if (credentials.length > 1) return { ok: false, body: AUTH_REFUSAL.invalidHeader };
   return await authenticator(credentials[0] ?? null, target);
 }
 
-/** The reference's texts are about websockets; what they say is true of every request. */
+/** The reference's texts speak of websockets, but hold for every request. */
 function withoutWebsocket(body: string): string {
   return body.replace("websocket ", "");
 }

@@ -16,7 +16,7 @@ interface Closable {
 
 export class WaitingRoom {
   readonly #maxConnections: number;
-  /** By address, each with its connections in the order of their coming. */
+  /** The connections of each address, in the order in which they came. */
   readonly #byAddress = new Map<string, Set<Closable>>();
   #size = 0;
 
@@ -37,7 +37,7 @@ export class WaitingRoom {
     if (this.#size > this.#maxConnections) this.closeOne();
   }
 
-  /** The connection is through, or over. Any number of times. */
+  /** The connection was let in or has ended. May be called any number of times. */
   leave(connection: Closable, address: string): void {
     const ofAddress = this.#byAddress.get(address);
     if (ofAddress?.delete(connection) !== true) return;
@@ -50,7 +50,7 @@ export class WaitingRoom {
     return this.#byAddress.get(address)?.has(connection) ?? false;
   }
 
-  /** Closes the connection whose turn it is. False when there is none. */
+  /** Closes the connection that the rule above selects. False: there is none. */
   closeOne(): boolean {
     const [first] = this.#byAddress;
     if (first === undefined) return false;

@@ -1,8 +1,8 @@
 /**
  * Listening sockets that the service manager has opened and handed over (`LISTEN_FDS` of systemd).
  *
- * The manager keeps such a socket open while this program is replaced: clients that connect meanwhile wait, and are
- * not refused. Which one is used is decided by its address, so that the checks of that address hold.
+ * The manager keeps such a socket open while this program is replaced, so clients that connect meanwhile wait and are
+ * not refused. The socket is chosen by its address, so that the checks of that address hold.
  */
 
 import { setCloseOnExec, setNonblocking } from "../../os/descriptor.ts";
@@ -11,10 +11,10 @@ import { parseIpAddress } from "./ip_address.ts";
 
 /** The first descriptor that is handed over. Fixed by the convention, `sd_listen_fds(3)`. */
 const FIRST_FD = 3;
-/** Far more than anybody hands over; a larger number is a mistake. */
+/** Far more than service managers hand over. A larger number is a mistake. */
 const MAX_SOCKETS = 64;
 
-/** The descriptors meant for this process. Empty when there are none, or when they are for another one. */
+/** The descriptors meant for this process. Empty if there are none, or if they are for another process. */
 export function inheritedDescriptors(env: Readonly<Record<string, string | undefined>>, pid: number): number[] {
   const count = Number(env.LISTEN_FDS ?? "");
   if (env.LISTEN_PID !== String(pid) || !Number.isInteger(count) || count < 1 || count > MAX_SOCKETS) return [];
@@ -39,7 +39,7 @@ function endpointOf(fd: number): Endpoint | null {
   try {
     return localEndpoint(fd);
   } catch {
-    return null; // No socket, or not open.
+    return null; // Not a socket, or not open.
   }
 }
 
@@ -51,6 +51,6 @@ function describe({ address, port }: Endpoint): string {
   if (address.length === 4) return `${address.join(".")}:${port}`;
   const view = new DataView(address.buffer, address.byteOffset);
   const groups = Array.from({ length: 8 }, (_, index) => view.getUint16(index * 2).toString(16));
-  // The URL parser knows how to shorten it.
+  // The URL parser shortens it.
   return `${new URL(`ws://[${groups.join(":")}]`).hostname}:${port}`;
 }

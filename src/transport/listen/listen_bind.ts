@@ -9,7 +9,7 @@ export type ListenerAddress =
   | { readonly type: "unix"; readonly path: string };
 
 /**
- * Where connections come from, and the URL of that place. Rejects with a `ListenError` when the address cannot be used.
+ * The source of connections, and its URL. Rejects with a `ListenError` if the address cannot be used.
  *
  * `inherited`: descriptors of sockets that were handed over. If there are any, one of them must listen at the address.
  */

@@ -1,5 +1,5 @@
 /**
- * Why an address cannot be listened on, in words that name it: the system's own words say neither where nor what is
+ * Why the server cannot listen on an address, with the address. The system's own message says neither where nor what is
  * wrong.
  */
 
@@ -9,7 +9,7 @@ import type { ListenerAddress } from "./listen_bind.ts";
 
 export class ListenError extends Error {
   override readonly name = "ListenError";
-  /** As a listen URL. */
+  /** The address as a listen URL. */
   readonly url: string;
   readonly reason: string;
 
@@ -40,7 +40,7 @@ export function requireMatchingScheme(address: ListenerAddress, { hasTls }: { ha
   throw new ListenError(urlOf(address, asksForTls ? "wss" : "ws"), reason);
 }
 
-/** What was thrown when the address was to be bound. */
+/** The error that binding the address threw. */
 export function listenError(url: string, address: ListenerAddress, error: unknown): ListenError {
   const said = messageOf(error);
   const reason = (address.type === "unix" ? whySocketFailed(address.path, error) : whyPortFailed(error)) ?? said;
@@ -58,11 +58,11 @@ function whySocketFailed(path: string, error: unknown): string | null {
   const parent = parentPath(path);
   if (error instanceof Deno.errors.PermissionDenied) return `cannot make a socket in ${parent}: ${error.message}`;
   if (!(error instanceof Deno.errors.NotFound) && !(error instanceof Deno.errors.NotADirectory)) return null;
-  // A filesystem of the kernel's own, such as /proc, says the same of a directory that is there.
+  // The kernel's filesystems, such as /proc, give the same error for an existing directory.
   return whyNoDirectory(parent) ?? `no socket can be made in ${parent}`;
 }
 
-/** Null when it is one, as far as can be seen. */
+/** Null: it is a directory, or that cannot be seen. */
 function whyNoDirectory(path: string): string | null {
   try {
     return Deno.statSync(path).isDirectory ? null : `${path} is not a directory`;
@@ -81,6 +81,6 @@ function whatIsThere(path: string): string | null {
       isDirectory ? "a directory" : isSymlink ? "a link" : "a file"
     } of that name, which is left alone`;
   } catch {
-    return null; // Gone meanwhile, or not to be looked at: what the system said has to do.
+    return null; // It is gone, or cannot be inspected: the system's message is used.
   }
 }

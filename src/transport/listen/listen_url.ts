@@ -26,7 +26,7 @@ export class ListenUrlParseError extends Error {
   }
 }
 
-/** How much of a URL an error message shows. */
+/** How many characters of a URL an error message shows. */
 const MAX_QUOTED_CHARS = 80;
 
 export type ListenAddress =
@@ -36,7 +36,7 @@ export type ListenAddress =
   | { readonly type: "unix"; readonly path: string }
   | { readonly type: "stdio" };
 
-/** `sun_path` of Linux holds 108 bytes with the closing zero. Systems with less refuse the rest themselves. */
+/** `sun_path` of Linux holds 108 bytes with the closing zero. Systems with less refuse longer paths themselves. */
 const MAX_SOCKET_PATH_BYTES = 107;
 
 const MAX_PORT = 65_535;

@@ -1,8 +1,8 @@
 /**
- * Where connections come from: the reactor, or the runtime's own sockets where there is none.
+ * The source of connections: the reactor, or without it the runtime's own sockets.
  *
- * The reactor's connections answer in a fraction of the time: a request that comes shortly after the last is read
- * without the thread going to sleep in between, and so is the output of a child that it set off.
+ * The reactor's connections answer in a fraction of the time. A request that comes shortly after another is read before
+ * the thread sleeps, and so is the output of a child that the request started.
  */
 
 import { libc } from "../../os/libc.ts";
@@ -12,9 +12,9 @@ import type { Endpoints } from "../../os/loop/socket_owner.ts";
 import { parseIpAddress } from "./ip_address.ts";
 import type { ByteStream } from "../websocket/websocket_link.ts";
 
-/** A connection, before it is known what the peer wants. Small writes leave at once. */
+/** An accepted connection, before its request is read. Small writes leave at once. */
 export interface AcceptedStream extends ByteStream {
-  /** Where the peer is, for people. */
+  /** The peer's address, for people. */
   describePeer(): string;
   /** Both ends of a TCP connection. Null for other sockets, and when the peer has gone. */
   endpoints(): Endpoints | null;
@@ -25,11 +25,11 @@ export interface StreamSource {
   /** The next connection. Rejects when none can be accepted now, and after `close`. */
   accept(): Promise<AcceptedStream>;
   close(): void;
-  /** Resolves when nothing is under way any more, provided that this and all its connections have been closed. */
+  /** Resolves when no operation is under way any more. Close this and all its connections before. */
   idle(): Promise<void>;
 }
 
-/** Binds, and accepts in the best way there is. */
+/** Binds. Uses the reactor if possible. */
 export function openStreamSource(bind: () => Deno.Listener): StreamSource {
   if (!hasReactor()) return new RuntimeStreamSource(bind());
   const adopted = SocketAcceptor.adopt(bind, sharedReactor());
@@ -46,7 +46,7 @@ function hasReactor(): boolean {
     libc();
     return true;
   } catch {
-    // Another system, or calls into libraries are not permitted.
+    // Another system, or calls of libraries are not permitted.
     return false;
   }
 }

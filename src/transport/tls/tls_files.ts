@@ -7,7 +7,7 @@ import { messageOf } from "../../errors.ts";
 import { printable } from "../../printable.ts";
 
 export interface TlsFiles {
-  /** PEM: the server's certificate first, then those that lead to the authority. */
+  /** PEM: the server's certificate first, then the intermediate ones. */
   readonly certFile: string;
   /** PEM, without a passphrase. */
   readonly keyFile: string;
@@ -25,11 +25,11 @@ const MEMBERS: TlsFileNames = { cert: "certFile", key: "keyFile" };
 export interface CertificateAndKey {
   readonly cert: string;
   readonly key: string;
-  /** The server's own. */
+  /** The server's own user. */
   readonly certificate: X509Certificate;
 }
 
-/** More than any chain of certificates has; a larger file is another one. */
+/** More than any chain of certificates has. A larger file is not one. */
 const MAX_FILE_BYTES = 1024 * 1024;
 
 const GROUP_READ = 0o040;
@@ -55,12 +55,12 @@ export async function readCertificate(
 }
 
 /**
- * Why a key file with these rights is not accepted, or null. Nobody but its owner may read it. One of root's may also be
- * read by its group, if the server is not root: that is how distributions hand keys to services.
+ * Why a key file with these rights is not accepted, or null. Only its owner may read it. A file of root may also be
+ * readable by its group if the server is not root: distributions give keys to services in this way.
  */
 export function complainOfRights(info: Pick<Deno.FileInfo, "mode" | "uid">, ownUid: number | null): string | null {
   const { mode, uid } = info;
-  if (mode === null || uid === null) return null; // A system without such rights.
+  if (mode === null || uid === null) return null; // The system has no such rights.
   const advice = "set its mode to 600, and its owner to the server's user or root";
   if (uid !== ownUid && uid !== 0) return `belongs to another user (uid ${uid}): ${advice}`;
   const isOthersBusiness = (mode & (RIGHTS_OF_OTHERS | GROUP_OTHER_RIGHTS)) !== 0 ||
@@ -69,7 +69,7 @@ export function complainOfRights(info: Pick<Deno.FileInfo, "mode" | "uid">, ownU
   return `is open to others (mode ${(mode & 0o777).toString(8).padStart(3, "0")}): ${advice}`;
 }
 
-/** Text and rights of the same file, even if another file takes its name meanwhile. */
+/** Text and rights of one file, even if another file gets its name meanwhile. */
 async function readFile(name: string, path: string): Promise<{ text: string; info: Deno.FileInfo }> {
   try {
     using file = await Deno.open(path);
@@ -93,7 +93,7 @@ function parse<T>(name: string, path: string, what: string, make: () => T): T {
   try {
     return make();
   } catch {
-    // The parser's message is about its internals, and could quote the file.
+    // The parser's message describes its internals, and could quote the file.
     throw new Error(`${name} ${JSON.stringify(path)} does not hold a ${what} in PEM`);
   }
 }

@@ -1,8 +1,8 @@
 /**
  * TLS for a listener: a certificate with its key, read from files at the start and again when told to.
  *
- * New connections get what was read last; those that are open keep what they have. Files that cannot be used leave
- * everything as it was. Loaded by `--listen wss:` alone.
+ * New connections use what was read last; open ones keep what they have. If the files cannot be used, nothing changes.
+ * Loaded only by `--listen wss:`.
  */
 
 import { X509Certificate } from "node:crypto";
@@ -35,7 +35,7 @@ export class TlsLayer implements SecureLayer {
     this.#certificate = loaded.certificate;
   }
 
-  /** Rejects, with what is wrong with which file, when no connection could be served with them. */
+  /** Rejects if no connection could be served with the files, and says what is wrong with which file. */
   static async load(files: TlsFiles, names?: TlsFileNames): Promise<TlsLayer> {
     const read = () => load(files, names);
     return new TlsLayer(read, await read());
@@ -66,7 +66,7 @@ export class TlsLayer implements SecureLayer {
 
   async open(stream: AcceptedStream): Promise<AcceptedStream> {
     const buffer = new Uint8Array(FIRST_READ_BYTES);
-    // Cryptography costs memory and time: none is spent before the peer has sent something that looks like TLS.
+    // Cryptography costs memory and time, so it begins only when the peer has sent something that looks like TLS.
     const count = await stream.read(buffer);
     if (count === null) throw new Error("the peer closed the connection before it sent anything");
     const firstBytes = buffer.subarray(0, count);
@@ -74,7 +74,7 @@ export class TlsLayer implements SecureLayer {
     return await TlsStream.accept(stream, { secureContext: this.#secureContext, firstBytes });
   }
 
-  /** A person with a wrong URL gets an answer that says so. Anything else gets none. */
+  /** A person with a wrong URL gets an answer that says so. Other peers get no answer. */
   async #refusePlain(stream: AcceptedStream, firstBytes: Uint8Array): Promise<Error> {
     if (!/^[A-Z]+ /.test(String.fromCharCode(...firstBytes.subarray(0, 16)))) {
       return new Error("the peer does not speak TLS");
@@ -93,7 +93,7 @@ interface Loaded {
   readonly certificate: X509Certificate;
 }
 
-/** Before this one the runtime's `node:tls` served connections of its own only. */
+/** Before this version the runtime's `node:tls` could only serve its own connections. */
 const MIN_RUNTIME = { major: 2, minor: 7 };
 
 function refuseOldRuntime(): void {
@@ -107,7 +107,7 @@ async function load(files: TlsFiles, names?: TlsFileNames): Promise<Loaded> {
   refuseOldRuntime();
   const { cert, key, certificate } = await readCertificate(files, names);
   const secureContext = createSecureContext({ cert, key, minVersion: "TLSv1.2" });
-  // Whether the cryptography can use them shows in the first handshake, so the first one is our own.
+  // Only a handshake shows whether they can be used, so we do one with ourselves.
   await tryHandshake(secureContext);
   return { secureContext, certificate };
 }

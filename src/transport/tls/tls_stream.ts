@@ -1,6 +1,6 @@
 /**
- * TLS over a connection of ours, on the server's side: `node:tls` does the cryptography, and the bytes come and go
- * through the stream that was accepted, with its bounds and its back-pressure.
+ * TLS on the server's side of an accepted connection. `node:tls` does the cryptography. The encrypted bytes pass
+ * through the accepted stream, with its bounds and its back-pressure.
  *
  * Why not `Deno.listenTls`: its `close()` does not free the descriptor while a peer is silent or does not read, its
  * handshake has no end, and its certificates cannot be replaced. Here closing the accepted stream ends everything.
@@ -15,14 +15,14 @@ import type { AcceptedStream } from "../listen/stream_source.ts";
 
 /** One record of TLS with its header. */
 const MIN_READ_BYTES = 17 * 1024;
-/** Several records at once, for a peer that sends as fast as we read. */
+/** Room for several records, for a peer that sends as fast as we read. */
 const BUSY_READ_BYTES = 4 * MIN_READ_BYTES;
 /** Plain bytes handed over at once: encrypting them takes about half a millisecond. */
 const MAX_WRITE_BYTES = 256 * 1024;
 
 export interface TlsStreamOptions {
   readonly secureContext: SecureContext;
-  /** What was read already to see that it is TLS. */
+  /** Bytes that were read to see whether it is TLS. */
   readonly firstBytes: Uint8Array;
 }
 
@@ -36,7 +36,7 @@ export class TlsStream implements AcceptedStream {
   readonly #raw: AcceptedStream;
   readonly #carrier: Carrier;
   readonly #socket: TLSSocket;
-  /** Decrypted and not yet taken. The socket is paused while there is any, so this is about one record. */
+  /** Decrypted and not read yet. The socket is paused while there is any, so this is about one record. */
   #chunks: Uint8Array[] = [];
   #pendingRead: PendingRead | null = null;
   #pendingWrites = new Set<(error: Error) => void>();
@@ -143,7 +143,7 @@ export class TlsStream implements AcceptedStream {
     this.#satisfyRead();
   }
 
-  /** The TLS above does not say when a peer goes in the middle of the handshake. */
+  /** `node:tls` does not report a peer that goes away in the middle of the handshake. */
   #endRaw(): void {
     if (this.#isShaking) this.#fail(new Error("the peer closed the connection during the handshake"));
   }
@@ -182,7 +182,7 @@ export class TlsStream implements AcceptedStream {
 }
 
 interface CarrierOwner {
-  /** The peer sends no more. */
+  /** The peer has ended its side. */
   onEnd(): void;
   onFailure(error: Error): void;
 }
@@ -254,7 +254,7 @@ class Carrier extends Duplex {
         this.sentBytes += taken;
       }
     } catch (error) {
-      // Before the TLS above hears of it: it would call the write a success first.
+      // Must come before `node:tls` learns of it, which would first report the write as a success.
       this.#owner.onFailure(error as Error);
       throw error;
     }

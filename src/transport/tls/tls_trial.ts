@@ -6,13 +6,13 @@
 import { Duplex } from "node:stream";
 import { connect, type SecureContext, TLSSocket } from "node:tls";
 
-/** A handshake takes some milliseconds; this is for one that hangs. */
+/** A handshake takes some milliseconds. This ends one that hangs. */
 const TRIAL_TIMEOUT_MS = 5000;
 
 export async function tryHandshake(secureContext: SecureContext): Promise<void> {
   const [ours, theirs] = pipePair();
   const server = new TLSSocket(ours as never, { isServer: true, secureContext });
-  // We are both sides: there is nobody to be deceived.
+  // We are both sides, so the certificate need not be checked.
   const client = connect({ socket: theirs as never, rejectUnauthorized: false });
   let timer: ReturnType<typeof setTimeout> | undefined;
   try {
@@ -28,7 +28,7 @@ export async function tryHandshake(secureContext: SecureContext): Promise<void> 
   }
 }
 
-/** Two duplex streams of which each reads what the other writes. */
+/** Two duplex streams. Each reads what the other writes. */
 function pipePair(): [Duplex, Duplex] {
   const make = (other: () => Duplex) =>
     new Duplex({

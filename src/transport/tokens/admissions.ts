@@ -1,8 +1,7 @@
 /**
- * Who has been let in by which token, for as long as it stays: a token that is revoked, changed or expires takes the
- * connections made with it along.
+ * Knows which clients were let in by which token. When a token is revoked, changed or expires, its connections end.
  *
- * Owns the table in force. The receivers of the signal close the connections.
+ * Owns the table in force. The receivers of the signals close the connections.
  */
 
 import type { Clock } from "../../clock.ts";
@@ -10,18 +9,18 @@ import { TokenDigest } from "./token_digest.ts";
 import type { TokenEntry } from "./token_file.ts";
 import { isExpired, isFor, type TokenTable, type Wish } from "./token_table.ts";
 
-/** One who was let in. `release` it when it has gone. */
+/** A client that was let in. `release` it when the client has gone. */
 export interface Admission {
   /** The token's name, for the log. */
   readonly holder: string;
-  /** Aborts when the token no longer lets its holder do this. The reason is an `Error` fit for the peer. */
+  /** Aborted when the token does not allow this any more. The reason is an `Error` that may be shown to the peer. */
   readonly revoked: AbortSignal;
   release(): void;
 }
 
 export type Judgement =
   | { readonly type: "granted"; readonly entry: TokenEntry }
-  /** `unknown` and `expired`: no valid token. `foreign`: a valid one, for something else. */
+  /** `unknown` and `expired`: the token is not valid. `foreign`: it is valid, but not for this. */
   | { readonly type: "unknown" | "expired" | "foreign"; readonly reason: string };
 
 export interface AdmissionsOptions {
@@ -37,7 +36,7 @@ interface Holding {
   readonly controller: AbortController;
 }
 
-/** Nobody waits longer than this for the next look at what has expired: the wall clock may be set. */
+/** The longest time between two checks for expired tokens: the wall clock may be set. */
 const MAX_LOOK_MS = 60_000;
 
 export class Admissions implements Disposable {
@@ -58,20 +57,20 @@ export class Admissions implements Disposable {
     return this.#table;
   }
 
-  /** Whether a token is good for this. Lets nobody in. */
+  /** Whether a token allows this. Lets nobody in. */
   async judge(token: string, wish: Wish): Promise<Judgement> {
     const entry = await this.#table.find(token);
     if (entry === null) return { type: "unknown", reason: "invalid token" };
     return this.#judgeEntry(entry, wish);
   }
 
-  /** Whether the holder of a token that was shown before may do this now. */
+  /** Whether the holder of a token that was checked before may do this now. */
   holds(entry: TokenEntry, wish: Wish): boolean {
     const present = this.#table.findDigest(entry.digest);
     return present !== null && this.#judgeEntry(present, wish).type === "granted";
   }
 
-  /** Takes somebody in who has shown the token of this entry. */
+  /** Lets in a client that has shown the token of this entry. */
   admit({ name, digest }: TokenEntry, wish: Wish): Admission {
     const holding: Holding = { digest, wish, controller: new AbortController() };
     this.#holdings.add(holding);
@@ -86,13 +85,13 @@ export class Admissions implements Disposable {
     };
   }
 
-  /** Puts another table in force, also for those who are in. Returns how many of them it has put out. */
+  /** Replaces the table, also for clients that are in. Returns how many of them were put out. */
   replace(table: TokenTable): number {
     this.#table = table;
     return this.recheck();
   }
 
-  /** Tells everybody whose token does not do any more. Returns how many there were. */
+  /** Aborts the signals of clients whose token is not valid any more. Returns how many there were. */
   recheck(): number {
     let dropped = 0;
     for (const holding of this.#holdings) {

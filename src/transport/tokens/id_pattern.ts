@@ -1,6 +1,6 @@
-/** Ids of executors, and patterns that say which ones a token is for: `*` is any run of characters, `?` any one. */
+/** Ids of executors, and patterns that say which ids a token is for: `*` stands for any characters, `?` for one. */
 
-/** So long that every host name fits. */
+/** Long enough for every host name. */
 const MAX_ID_CHARS = 253;
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9._~-]*$/;
@@ -10,7 +10,7 @@ export const ID_RULE =
   `an id has 1 to ${MAX_ID_CHARS} letters, digits, ".", "_", "~" or "-", and begins with a letter or digit`;
 export const PATTERN_RULE = `a pattern is an id in which "*" stands for any characters and "?" for any one`;
 
-/** Ids stand in paths of URLs, in logs and in tables: nothing in them needs quoting anywhere. */
+/** Ids are used in paths of URLs, in logs and in tables, so they contain nothing that needs quoting. */
 export function isExecutorId(text: string): boolean {
   return text.length <= MAX_ID_CHARS && ID.test(text);
 }
@@ -23,7 +23,7 @@ export function isIdPattern(text: string): boolean {
 export function matchesPattern(pattern: string, id: string): boolean {
   let at = 0;
   let inPattern = 0;
-  // The last star, and how much of the id it has taken so far.
+  // The last star, and how much of the id it has matched so far.
   let star = -1;
   let taken = 0;
   while (at < id.length) {

@@ -3,7 +3,7 @@
 /** 256 bits, which is 43 characters of URL-safe base64 without padding. */
 const TOKEN_BYTES = 32;
 
-/** By which people and scanners for secrets know one of ours. */
+/** A prefix by which people and scanners for secrets recognise our tokens. */
 const TOKEN_PREFIX = "est_";
 
 export function createToken(): string {

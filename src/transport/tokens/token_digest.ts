@@ -1,4 +1,4 @@
-/** A token that is compared and never shown: only its SHA-256 digest is kept, in a `#private` field. */
+/** A token that can be compared but not read: only its SHA-256 digest is kept, in a `#private` field. */
 
 const encoder = new TextEncoder();
 
@@ -33,7 +33,7 @@ export class TokenDigest {
     return difference === 0;
   }
 
-  /** For the file that tokens are kept in. */
+  /** As text, for the file of tokens. */
   toHex(): string {
     return Array.from(this.#digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
   }

@@ -1,7 +1,7 @@
 /**
- * The file that tokens are kept in, as text and as data. It holds digests: reading it lets nobody log in.
+ * The file of tokens, as text and as data. It holds only digests, so nobody can log in by reading it.
  *
- * Strict, as all configuration of our own: a member that is not known may be one that was meant to limit something.
+ * Strict, like all our configuration: an unknown member may be meant to limit something.
  */
 
 import * as z from "zod/mini";
@@ -9,11 +9,11 @@ import { TokenDigest } from "./token_digest.ts";
 import { ID_RULE, isIdPattern, PATTERN_RULE } from "./id_pattern.ts";
 import { TokenTable } from "./token_table.ts";
 
-/** What a token lets its holder do: offer an executor, use one, or see which there are. */
+/** What a token allows: offering an executor, using one, or listing them. */
 export const TOKEN_ROLES = ["executor", "client", "viewer"] as const;
 export type TokenRole = (typeof TOKEN_ROLES)[number];
 
-/** One token, without the token. */
+/** What is known about one token, without the token itself. */
 export interface TokenEntry {
   readonly name: string;
   readonly digest: TokenDigest;
@@ -29,7 +29,7 @@ export class TokenFileError extends Error {
   override readonly name = "TokenFileError";
 }
 
-/** Names stand in logs and tables. */
+/** Names are used in logs and tables. */
 const TOKEN_NAME = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/;
 export const TOKEN_NAME_RULE =
   'a name has 1 to 64 letters, digits, ".", "_", "@" or "-", and begins with a letter or digit';
@@ -54,7 +54,7 @@ const File = z.strictObject({
   })),
 });
 
-/** Throws a `TokenFileError` that says what is wrong and where, and quotes no digest. */
+/** Throws a `TokenFileError` that says what is wrong and where. It quotes no digest. */
 export function parseTokenFile(text: string): TokenTable {
   let json: unknown;
   try {

@@ -1,10 +1,10 @@
-/** The tokens there are, and what each is good for. Immutable: a file that was read again makes another table. */
+/** All tokens, and what each allows. Immutable: when the file is read again, a new table is made. */
 
 import { TokenDigest } from "./token_digest.ts";
 import { matchesPattern } from "./id_pattern.ts";
 import type { TokenEntry, TokenRole } from "./token_file.ts";
 
-/** What somebody wants to do. Without an id: something that is about no executor in particular. */
+/** What a client wants to do. Without an id, it is not about a certain executor. */
 export interface Wish {
   readonly role: TokenRole;
   readonly id: string | null;
@@ -17,7 +17,7 @@ export class TokenTable {
     this.entries = entries;
   }
 
-  /** The entry of a token. Looks at all of them, so that the time tells nothing about which one it was. */
+  /** The entry of a token. Compares with all of them, so that the time does not reveal which one it was. */
   async find(token: string): Promise<TokenEntry | null> {
     return this.findDigest(await TokenDigest.ofToken(token));
   }
@@ -35,7 +35,7 @@ export function isExpired({ expiresAt }: TokenEntry, nowMs: number): boolean {
   return expiresAt !== null && expiresAt.getTime() <= nowMs;
 }
 
-/** Whether the entry is for this, apart from its expiry. */
+/** Whether the entry allows this, apart from its expiry. */
 export function isFor({ roles, ids }: TokenEntry, { role, id }: Wish): boolean {
   return roles.includes(role) && (id === null || ids.some((pattern) => matchesPattern(pattern, id)));
 }

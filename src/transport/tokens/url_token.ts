@@ -1,8 +1,8 @@
 /**
- * The token a server makes for itself and prints as part of its URL: everyone who has seen that line can connect.
+ * The random token that a server prints as part of its URL. Everyone who has seen that line can connect.
  *
- * It lives as long as the server. The text is held in a `#private` field and leaves by `addTo` alone, whose result is
- * for standard output and never for the log.
+ * It lives as long as the server. The text is held in a `#private` field. Only `addTo` reveals it, and its result goes
+ * to standard output and never to the log.
  */
 
 import { TokenDigest } from "./token_digest.ts";
@@ -12,7 +12,7 @@ const TOKEN_BYTES = 24;
 
 const PARAMETER = "token";
 
-/** Bodies of 401. Our own words: the reference has no such tokens. */
+/** Bodies of 401. The texts are ours, because the reference has no such tokens. */
 export const URL_TOKEN_REFUSAL = {
   missing: "missing token: connect to the whole URL that the server has printed",
   wrong: "invalid token: the server makes a new one at every start",
@@ -20,7 +20,7 @@ export const URL_TOKEN_REFUSAL = {
 
 export class UrlToken {
   readonly #text: string;
-  /** Made for the first one who asks, so that the start of the server does not wait for it. */
+  /** Made at its first use, so that the start of the server does not wait for it. */
   #digest: Promise<TokenDigest> | null = null;
 
   private constructor(text: string) {
@@ -43,7 +43,10 @@ export class UrlToken {
   }
 }
 
-/** The token in the query of a request target. Null when there is none, or more than one: they contradict each other. */
+/**
+ * The token in the query of a request target. Null if there is none, or more than one, since they contradict each
+ * other.
+ */
 export function tokenInTarget(target: string): string | null {
   const query = /\?(.*)$/s.exec(target)?.[1];
   const tokens = query === undefined ? [] : new URLSearchParams(query).getAll(PARAMETER);

@@ -7,7 +7,7 @@ import type { Bytes } from "../../bytes.ts";
 
 interface Pool {
   readonly bufferBytes: number;
-  /** Beyond this many, callers allocate their own. */
+  /** How many free buffers are kept. More are left to the garbage collector. */
   readonly maxFree: number;
   readonly free: Bytes[];
 }
@@ -29,7 +29,7 @@ export function takeBuffer(minBytes: number): Bytes {
   return pool === undefined ? new Uint8Array(minBytes) : pool.free.pop() ?? new Uint8Array(pool.bufferBytes);
 }
 
-/** Up to this size a message is better sent in small pieces: the peer reads the first while the next is made. */
+/** Messages up to this size are better sent in small pieces: the peer reads the first while the next is made. */
 const SHORT_STREAM_BYTES = 4 * 1024 * 1024;
 
 /** A buffer to stream a message of this many bytes through. */
@@ -37,7 +37,7 @@ export function takeStreamBuffer(messageBytes: number): Bytes {
   return takeBuffer(messageBytes <= SHORT_STREAM_BYTES ? BATCHES.bufferBytes : STREAMS.bufferBytes);
 }
 
-/** Returns a buffer to the pool; buffers of others are left alone. */
+/** Returns a buffer to the pool. Ignores other buffers. */
 export function giveBuffer(buffer: Bytes): void {
   const pool = POOLS.find(({ bufferBytes }) => buffer.length === bufferBytes);
   if (pool !== undefined && pool.free.length < pool.maxFree) pool.free.push(buffer);

@@ -1,10 +1,10 @@
 /**
  * The writing half of a websocket: messages become frames, which leave in order.
  *
- * Promises: one writer at a time, so frames are never mixed; pings and pongs queue nothing; what was given to `send`
+ * Promises: one writer at a time, so frames are never mixed; pings and pongs do not pile up; what was given to `send`
  * leaves before the frame of `finish`, and nothing leaves after that. The owner closes the stream.
  *
- * More than 300 lines: one order of leaving for messages, streams and control frames.
+ * More than 300 lines: one queue for messages, streams and control frames.
  */
 
 import { type AsciiParts, type OutboundMessage, textLength } from "../../rpc/link.ts";
@@ -24,27 +24,27 @@ import {
 } from "./websocket_frames.ts";
 import { applyMask } from "./websocket_mask.ts";
 
-/** One message as it is on the wire, whatever it holds. */
+/** One message as bytes, ready for the wire. */
 export interface RawMessage {
   readonly isText: boolean;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** Messages are encoded and sent together up to about this. */
+/** Messages are encoded and sent together up to about this size. */
 const SEND_BYTES = 256 * 1024;
-/** Batches below this are encoded into an array of their own, above it into a pooled buffer. */
+/** Smaller batches are encoded into their own array, larger ones into a pooled buffer. */
 const POOLED_SEND_BYTES = 16 * 1024;
 
 const EMPTY = new Uint8Array(0);
 const SENT = Promise.resolve();
 
-/** Small messages are encoded here: what is sent at once needs no memory of its own. */
+/** Small messages are encoded here, so that those sent at once need no new memory. */
 const sharedFrames = new Uint8Array(16 * 1024);
 
 const encoder = new TextEncoder();
 
 /**
- * Bytes of the text in UTF-8, found by encoding it and dropping the result: that is faster than allocating an array as
+ * How many bytes the text has in UTF-8. Encodes it and drops the result, which is faster than allocating an array as
  * long as the text.
  */
 function encodedLength(text: string): number {
@@ -63,18 +63,18 @@ export class FrameWriter {
   readonly #onFailure: (error: unknown) => void;
   /** The write under way; the next one starts when it has settled. */
   #writing: Promise<void> | null = null;
-  /** At most one pong waits: the RFC allows answering only the latest ping, so a flood of pings queues nothing. */
+  /** At most one pong waits: the RFC allows answering only the latest ping. So a flood of pings fills no queue. */
   #pendingPong: Uint8Array<ArrayBuffer> | null = null;
-  /** Calls of `send` that have not left whole. */
+  /** Calls of `send` whose messages have not left completely. */
   #openSends = 0;
   #onSendsDone: () => void = () => {};
-  /** A frame was begun and cannot be finished, so nothing after it would be understood. */
+  /** A frame was begun and cannot be finished, so the peer would not understand anything after it. */
   #isFrameTorn = false;
   #isFinishing = false;
   #isClosed = false;
   #writtenBytes = 0;
 
-  /** `onFailure` is told of a ping or pong that could not be written; for messages, `send` rejects. */
+  /** `onFailure` is called when a ping or pong could not be written. For messages `send` rejects. */
   constructor(stream: ByteStream, role: Role, onFailure: (error: unknown) => void) {
     this.#stream = stream;
     this.#role = role;
@@ -85,7 +85,7 @@ export class FrameWriter {
     return this.#writing !== null;
   }
 
-  /** Bytes the kernel has taken. */
+  /** How many bytes the kernel has accepted. */
   get writtenBytes(): number {
     return this.#writtenBytes;
   }
@@ -95,7 +95,7 @@ export class FrameWriter {
     return this.#sendNow(messages) ?? this.#sendInTurn(messages);
   }
 
-  /** The same for messages that are bytes already. */
+  /** The same, for messages that are already bytes. */
   sendRaw(messages: readonly RawMessage[]): Promise<void> {
     if (this.#isFinishing || this.#isClosed) return Promise.reject(new Error("connection is closed"));
     let total = 0;
@@ -105,7 +105,7 @@ export class FrameWriter {
       : this.#sendRawInTurn(messages);
   }
 
-  /** Not while data is under way, which itself shows whether the peer lives. */
+  /** Not while data is under way: that data itself shows whether the peer is alive. */
   ping(): void {
     if (this.#writing === null) this.#control(encodeFrame(OPCODE.ping, EMPTY, this.#role));
   }
@@ -116,7 +116,7 @@ export class FrameWriter {
     else this.#pendingPong = frame;
   }
 
-  /** Takes no more; lets what was sent leave, then this frame, and ends our side of the stream. */
+  /** Accepts no more. Lets what was sent leave, then this frame, and ends our side of the stream. */
   async finish(lastFrame: Uint8Array<ArrayBuffer> | null): Promise<void> {
     this.#isFinishing = true;
     if (this.#openSends > 0) await new Promise<void>((resolve) => this.#onSendsDone = resolve);
@@ -132,8 +132,8 @@ export class FrameWriter {
   }
 
   /**
-   * The usual case: a few small messages that the kernel takes at once, through a buffer that all connections share.
-   * Null, and nothing was sent, in any other case.
+   * The usual case: a few small messages that the kernel accepts at once, through a buffer that all connections share.
+   * Null: it is another case, and nothing was sent.
    */
   #sendNow(messages: readonly OutboundMessage[]): Promise<void> | null {
     if (this.#writing !== null || this.#stream.writeNow === undefined) return null;
@@ -142,7 +142,7 @@ export class FrameWriter {
     return this.#offer(bytes);
   }
 
-  /** Offers the first bytes of the shared buffer to the kernel, and keeps those it does not take at once. */
+  /** Offers the first bytes of the shared buffer to the kernel, and keeps those that it does not accept at once. */
   #offer(bytes: number): Promise<void> {
     const taken = this.#stream.writeNow?.(sharedFrames.subarray(0, bytes)) ?? 0;
     this.#writtenBytes += taken;
@@ -262,7 +262,7 @@ export class FrameWriter {
     });
   }
 
-  /** Writes the pieces of one frame, of which the first begins with the header. A mask goes on all that follows. */
+  /** Writes the pieces of one frame. The first begins with the header. Everything after the header is masked. */
   #pieceWriter(header: { bytes: number; mask: number }): (piece: Uint8Array<ArrayBuffer>) => Promise<void> {
     let { mask, bytes: unmasked } = header;
     return (piece) => {
@@ -276,7 +276,7 @@ export class FrameWriter {
     return this.#exclusively(() => this.#writeAll(bytes));
   }
 
-  /** Frames must not be mixed: one writer at a time, in the order of asking. */
+  /** Frames must not be mixed: one writer at a time, in the order of the calls. */
   #exclusively(write: () => Promise<void>): Promise<void> {
     const previous = this.#writing;
     const writing = (previous === null ? write() : previous.then(write)).finally(() => {

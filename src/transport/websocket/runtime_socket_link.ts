@@ -5,7 +5,7 @@
  * write; what has arrived and is not handled yet is bounded; `receive` resolves exactly once.
  *
  * The runtime's socket cannot be told to stop reading, joins fragments without a bound, answers a close frame by itself
- * and sends pings only when it likes. `websocket_link.ts` has none of these limits; docs/embedding.md names them.
+ * and decides itself when to send pings. `websocket_link.ts` has none of these limits; docs/embedding.md names them.
  */
 
 import { Buffer } from "node:buffer";
@@ -16,25 +16,25 @@ import type { Farewell, InboundMessage, Link, LinkEnd, OutboundMessage } from ".
 import { wholeText } from "../../rpc/whole_text.ts";
 import { CLOSE_CODE, CODE_OF_CAUSE, MAX_CONTROL_PAYLOAD_BYTES } from "./websocket_frames.ts";
 
-/** What a message takes besides its content: without it millions of empty ones would count for nothing. */
+/** How much memory a message takes besides its content. Without it millions of empty messages would not count. */
 const MESSAGE_OVERHEAD_BYTES = 64;
-/** Messages are handed to the runtime until it holds this much. */
+/** Messages are given to the runtime until it holds this much. */
 const HIGH_WATER_BYTES = 1024 * 1024;
-/** There is no event for a socket that has room again. First looks cost no time; later ones come ever more rarely. */
+/** There is no event for a socket that has room again. The first looks come at once, later ones ever more rarely. */
 const IMMEDIATE_LOOKS = 50;
 const MAX_LOOK_DELAY_MS = 20;
 /** How long an ended connection may take to deliver what was sent, and then the peer to answer our close frame. */
 const LINGER_MS = 1000;
-/** How long messages that have piled up are handed on before others get a turn. */
+/** How long messages that have piled up are delivered before other work gets a turn. */
 const DELIVERY_MS = 2;
 /**
- * The runtime drops a peer that has been silent for two minutes, and takes a moment for it. So whoever has a connection
- * was there at some time in this one; its pongs cannot be seen, so it is not known when.
+ * The runtime drops a peer that has been silent for two minutes, and takes a moment for that. So a peer that is still
+ * connected was there at some time within this one. Its pongs cannot be seen, so the exact time is not known.
  */
 const MAX_SILENT_MS = 140_000;
-/** After this somebody who still has a connection was there later than now. */
+/** A peer that is still connected after this time was there later than now. */
 const SIGN_DELAY_MS = MAX_SILENT_MS + 10_000;
-/** A control frame's payload without the code. */
+/** The longest reason: a control frame's payload without the code. */
 const MAX_REASON_BYTES = MAX_CONTROL_PAYLOAD_BYTES - 2;
 
 const CLOSED = "connection is closed";
@@ -44,9 +44,9 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export interface RuntimeSocketOptions {
   clock: Clock;
-  /** Resolves when everybody else has had a turn. */
+  /** Resolves when other work has had a turn. */
   turn: () => Promise<void>;
-  /** What may have arrived and not be handled yet: by default as much as the longest message. */
+  /** How much may have arrived without being handled yet: by default as much as the longest message. */
   maxWaitingBytes?: number;
 }
 
@@ -61,7 +61,7 @@ export class RuntimeSocketLink implements Link {
   #onEnd: () => void = () => {};
   #messageAtMs: number;
   #onSign: () => void = () => {};
-  /** Of the timer, while somebody waits for a sign of life. */
+  /** Cancels the timer, while someone waits for a sign of life. */
   #cancelSign: (() => void) | null = null;
   /** How the runtime's socket ended. */
   readonly #closed = Promise.withResolvers<void>();
@@ -77,7 +77,7 @@ export class RuntimeSocketLink implements Link {
     socket.onerror = (event) => {
       this.#closedAs ??= { type: "failed", reason: (event as ErrorEvent).message || "the websocket failed" };
     };
-    // Comes twice where the runtime has given up on a silent peer.
+    // Comes twice if the runtime has given up a silent peer.
     socket.onclose = () => {
       this.#closedAs ??= { type: "peerClosed" };
       this.#closed.resolve();
@@ -108,7 +108,7 @@ export class RuntimeSocketLink implements Link {
       if (busy === undefined) continue;
       await Promise.race([busy, this.#closed.promise]);
       begunAtMs = performance.now();
-      // Nobody is there to read what the rest would be answered.
+      // Nobody would read the answers to the rest.
       if (this.#isClosed) this.#end(this.#closedAs!);
     }
     await this.#closed.promise;
@@ -121,12 +121,12 @@ export class RuntimeSocketLink implements Link {
     return sent;
   }
 
-  /** The runtime sends no ping when it is asked to: a peer that has vanished is found by its own, in two minutes. */
+  /** The runtime cannot be asked to send a ping. Its own pings find a vanished peer within two minutes. */
   probe(): void {}
 
   /**
-   * At most, since of the runtime's pings only the outcome can be known. None leaves while the peer does not take what
-   * was sent before: then only messages count.
+   * An upper bound, since of the runtime's pings only the outcome is known. No ping leaves while the peer does not read
+   * what was sent before. Then only messages count.
    */
   get silentMs(): number {
     const sinceMessageMs = this.#options.clock.now() - this.#messageAtMs;
@@ -134,8 +134,8 @@ export class RuntimeSocketLink implements Link {
   }
 
   /**
-   * For a peer that sends no message: its connection is the sign. One timer for all callers: as it begins with the first
-   * of them, it may be too early for the last one, who sees that by `silentMs` and asks again.
+   * If the peer sends no message, its connection is the sign. There is one timer for all callers. It begins with the
+   * first of them and may be too early for the last one, who sees that in `silentMs` and asks again.
    */
   askForSign(onSign: () => void): void {
     this.#onSign = onSign;
@@ -200,7 +200,10 @@ export class RuntimeSocketLink implements Link {
     this.#onEnd();
   }
 
-  /** Ends the conversation: what is being sent may finish, a close frame follows, and the peer has a while to answer it. */
+  /**
+   * Ends the connection politely: what is being sent may finish, a close frame follows, and the peer has some time to
+   * answer it.
+   */
   async #endWith(end: LinkEnd, code?: number, reason = ""): Promise<void> {
     if (this.#ended !== null) return;
     this.#end(end);
@@ -228,11 +231,11 @@ function decode(data: ArrayBuffer): InboundMessage {
   try {
     return decoder.decode(data);
   } catch {
-    return null; // The decoder says no more than that.
+    return null; // The decoder's error says nothing more.
   }
 }
 
-/** As much of a reason as a close frame holds, in whole characters. */
+/** The beginning of a reason that fits into a close frame, in whole characters. */
 function shortened(reason: string): string {
   const { read } = encoder.encodeInto(reason, new Uint8Array(MAX_REASON_BYTES));
   return reason.slice(0, read);

@@ -1,11 +1,11 @@
 /**
- * SHA-1 of a short text, at once. RFC 6455 wants it in every handshake, where it keeps no secret and proves nothing to
- * an attacker. The runtime's own (`crypto.subtle`) works on another thread, and the way there and back takes fifty
- * times as long as the work. Never for anything that has to be safe.
+ * SHA-1 of a short text, computed synchronously. RFC 6455 requires it in every handshake, where it protects nothing.
+ * The runtime's own (`crypto.subtle`) works on another thread, and the way there and back takes fifty times as long as
+ * the work. Never use this for security.
  */
 
 const BLOCK_BYTES = 64;
-/** A byte that ends the text, and its length in eight. */
+/** One byte ends the text, and eight hold its length. */
 const ENDING_BYTES = 9;
 const START = [0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0] as const;
 /** Added in the four quarters of the 80 rounds. */

@@ -1,10 +1,11 @@
 /**
- * One websocket over a byte stream, in either role: what is common to links (`websocket_link.ts`, texts for the RPC layer)
- * and to sockets of raw messages (`message_socket.ts`, for callers that pass them on or have a framing of their own).
+ * One websocket over a byte stream, in either role: what is common to links (`websocket_link.ts`, texts for the RPC
+ * layer) and to sockets of raw messages (`message_socket.ts`, for callers that pass them on or have a framing of their
+ * own).
  *
  * Promises: messages arrive whole and in order; nothing is read while the receiver is busy; one frame and one message
- * never exceed their limits in memory; a peer that stays silent is dropped; one that is shown out is told why in a close
- * frame; `receive` resolves exactly once, after which the stream is closed.
+ * never exceed their limits in memory; a peer that stays silent is dropped; when we end the connection, a close frame
+ * says why; `receive` resolves exactly once, after which the stream is closed.
  *
  * More than 300 lines: one state machine of RFC 6455.
  */
@@ -34,32 +35,35 @@ export interface WebSocketOptions {
   clock: Clock;
   /** How often an empty ping goes out. */
   pingIntervalMs: number;
-  /** Pings in a row without a single byte from the peer after which it counts as dead. */
+  /** After this many pings without a single byte from the peer it counts as dead. */
   maxSilentPings?: number;
-  /** Which end we are. */
+  /** Our role. */
   role?: Role;
   maxFrameBytes?: number;
   maxMessageBytes?: number;
   /** Bytes that came behind the handshake in the same packet. */
   initialBytes?: Uint8Array;
   /**
-   * What the stream hands over at most, where it has read that much whether or not there is room. A busy connection then
-   * has room for it before each read: a stream with too little keeps a copy of the rest.
+   * How much the stream delivers at most, if it reads that much whether or not there is room. A busy connection makes
+   * that room before each read, because otherwise the stream has to keep a copy of the rest.
    */
   streamReadBytes?: number;
-  /** Resolves when everybody else has had a turn. What has arrived is handed on for a few milliseconds between two. */
+  /** Resolves when other work has had a turn. Between two turns messages are delivered for a few milliseconds. */
   turn?: () => Promise<void>;
 }
 
-/** First read buffer of a connection: an idle one costs no more than this. Room for the handshake of any client. */
+/**
+ * First read buffer of a connection. An idle connection takes no more than this. It has room for the handshake of any
+ * client.
+ */
 const MIN_READ_BYTES = 1024;
-/** The next one: with the first longer message, or several at once, a connection is in use. */
+/** The next size: a connection with a longer message, or several at once, is in use. */
 const USED_READ_BYTES = 8 * 1024;
 /** Read buffer of a busy connection. Larger ones live only as long as the frame that needs them. */
 const BUSY_READ_BYTES = 256 * 1024;
-/** How long messages that have arrived are handed on before others get a turn. */
+/** How long messages that have arrived are delivered before other work gets a turn. */
 const DELIVERY_MS = 2;
-/** The clock is looked at once for this many frames: the usual few cost nothing. */
+/** The clock is read once for this many frames, so the usual few cost nothing. */
 const FRAMES_PER_LOOK = 8;
 /**
  * Three minutes at the default interval, so that a suspended client on a sleeping laptop has a chance and a vanished one
@@ -69,19 +73,22 @@ const DEFAULT_MAX_SILENT_PINGS = 6;
 /** How long an ended connection may take to deliver what was already sent, so that a last error reaches the peer. */
 const LINGER_MS = 1000;
 /**
- * A peer that is still sending gets that long as often as this: many read only when they have sent all, and a connection
- * that is closed with unread bytes is reset, which may cost the peer what it has not read yet.
+ * A peer that is still sending gets that time this often. Many peers read only after they have sent everything. A
+ * connection that is closed with unread bytes is reset, and the peer may lose what it has not read yet.
  */
 const MAX_LINGERS = 10;
-/** What is read of such a peer and thrown away: four of the largest messages. */
+/** How much is read from such a peer and dropped: four of the largest messages. */
 const MAX_DISCARDED_BYTES = 4 * MAX_MESSAGE_BYTES;
 
-/** A message from this length on is decoded and handed on with a turn before each: both take a tenth of a second for 60 MiB. */
+/**
+ * For messages from this length on, other work gets a turn before decoding and before delivery: each takes a tenth of a
+ * second for 60 MiB.
+ */
 const LONG_MESSAGE_BYTES = 4 * 1024 * 1024;
 
 const EMPTY = new Uint8Array(0);
 
-/** All bytes of a message. */
+/** How many bytes a message has. */
 interface WholeMessage {
   readonly opcode: number;
   readonly payload: Uint8Array<ArrayBuffer>;
@@ -99,12 +106,12 @@ export abstract class WebSocketEndpoint<Message> {
   #buffer: Uint8Array<ArrayBuffer>;
   #start = 0;
   #end = 0;
-  /** The fragments of the message that is being joined. */
+  /** The fragments so far of a message. */
   readonly #fragments = new GatheredBytes();
   #fragmentOpcode: number | null = null;
 
   #ended: LinkEnd | null = null;
-  /** The peer broke the rules: earlier requests are being answered, then the connection ends. */
+  /** The peer broke the rules. Earlier requests are answered, then the connection ends. */
   #violating: Promise<void> | null = null;
   #onEnd: () => void = () => {};
   #onPeerClosing: () => void | Promise<void> = () => {};
@@ -140,12 +147,12 @@ export abstract class WebSocketEndpoint<Message> {
     this.#schedulePing();
   }
 
-  /** How long nothing has come from the peer. */
+  /** For how long nothing has come from the peer. */
   get silentMs(): number {
     return this.#options.clock.now() - this.#receivedAtMs;
   }
 
-  /** Bytes the kernel has taken for the peer: shows whether it still takes any. */
+  /** How many bytes the kernel has accepted for the peer: shows whether the peer still reads. */
   get writtenBytes(): number {
     return this.writer.writtenBytes;
   }
@@ -177,7 +184,7 @@ export abstract class WebSocketEndpoint<Message> {
     return this.#ended!;
   }
 
-  /** What a message is to the receiver; undefined after a violation. The payload is lent. */
+  /** The message in the receiver's form; undefined if it breaks the rules. The payload is lent. */
   protected abstract decode(opcode: number, payload: Uint8Array<ArrayBuffer>): Message | undefined;
 
   /**
@@ -193,7 +200,7 @@ export abstract class WebSocketEndpoint<Message> {
     const arrivedBefore = this.#arrivedBytes;
     this.writer.ping();
     this.#cancelProbe = clock.setTimer(withinMs / 2, () => {
-      // A ping waits behind a long message. If the peer is gone, nothing more of that message leaves by now.
+      // A ping waits behind a long message. If the peer is gone, nothing of that message has left since.
       const look = this.#pingAndLook();
       this.#cancelProbe = clock.setTimer(withinMs / 2, () => {
         this.#isProbing = false;
@@ -204,9 +211,9 @@ export abstract class WebSocketEndpoint<Message> {
   }
 
   /**
-   * Pings. The function tells later what became of it, for the time when the receiver is busy and nothing is read: then
-   * only what does not arrive tells that nobody is there. What was sent first arrives first, so as long as all that was
-   * sent since is missing the ping is, too.
+   * Sends a ping. The returned function says later whether it has arrived, for times when the receiver is busy and
+   * nothing is read. Then only unacknowledged bytes show that the peer is gone. Bytes arrive in order, so while all
+   * bytes that were sent since are missing, the ping is missing, too.
    */
   #pingAndLook(): () => "stuck" | "takesMore" | "unknown" {
     const isSending = this.writer.isWriting;
@@ -229,7 +236,7 @@ export abstract class WebSocketEndpoint<Message> {
     return this.#stream.sentBytes?.() ?? this.writer.writtenBytes;
   }
 
-  /** Anything that comes is a sign. Behind a long message no ping gets through; then the next regular one asks. */
+  /** Anything that comes is a sign of life. A ping cannot overtake a long message. Then the next regular ping asks. */
   askForSign(onSign: () => void): void {
     if (this.#ended !== null) return;
     this.#onSign = onSign;
@@ -249,7 +256,7 @@ export abstract class WebSocketEndpoint<Message> {
 
   // ------------------------------------------------------------ reading
 
-  /** Waits for the receiver, but not beyond the connection's end. Nothing is read meanwhile. */
+  /** Waits for the receiver or the end of the connection. Nothing is read meanwhile. */
   async #waitFor(busy: Promise<void>): Promise<void> {
     this.#isReceiverBusy = true;
     await new Promise<void>((resolve, reject) => {
@@ -259,7 +266,10 @@ export abstract class WebSocketEndpoint<Message> {
     this.#isReceiverBusy = false;
   }
 
-  /** Hands on the complete messages that are buffered; stops at the first one the receiver is busy with, or for a turn. */
+  /**
+   * Delivers the complete messages in the buffer. Stops when the receiver is busy, or when other work should get a
+   * turn.
+   */
   #deliverBuffered(receiver: (message: Message) => void | Promise<void>): Promise<void> | undefined {
     const { turn } = this.#options;
     let begunAtMs = 0;
@@ -298,7 +308,9 @@ export abstract class WebSocketEndpoint<Message> {
     return undefined;
   }
 
-  /** Resolves when the next message may be handed on. Nothing is read before that, so the payload stays. */
+  /**
+   * Resolves when the next message may be delivered. Nothing is read before that, so the payload stays in the buffer.
+   */
   async #deliverLong(
     { opcode, payload }: WholeMessage,
     receiver: (message: Message) => void | Promise<void>,
@@ -312,7 +324,7 @@ export abstract class WebSocketEndpoint<Message> {
     if (this.#ended === null) await receiver(message);
   }
 
-  /** The message this frame completes, or undefined. */
+  /** The message that this frame completes, or undefined. */
   #join(opcode: number, payload: Uint8Array<ArrayBuffer>, isFinal: boolean): WholeMessage | undefined {
     if (opcode !== OPCODE.continuation) {
       if (this.#fragmentOpcode !== null) return this.violate("new message inside a fragmented one");
@@ -338,7 +350,9 @@ export abstract class WebSocketEndpoint<Message> {
     return undefined;
   }
 
-  /** What was asked before is answered; then the frame is echoed, so that a client closing by the book sees a clean end. */
+  /**
+   * Earlier requests are answered. Then the frame is echoed, so that a client that follows the RFC sees a clean end.
+   */
   #peerCloses(payload: Uint8Array<ArrayBuffer>): Promise<void> | undefined {
     const violation = closeViolation(payload);
     if (violation !== null) {
@@ -365,7 +379,7 @@ export abstract class WebSocketEndpoint<Message> {
     return true;
   }
 
-  /** Makes the buffer fit for a frame of this many bytes in all, moving what has arrived to its front. */
+  /** Makes room for a frame of this many bytes in all. Moves what has arrived to the front of the buffer. */
   #makeRoom(frameBytes: number): void {
     const pending = this.#end - this.#start;
     const wasFull = this.#end === this.#buffer.length;
@@ -387,7 +401,7 @@ export abstract class WebSocketEndpoint<Message> {
     this.#end = pending;
   }
 
-  /** Full, or without room for what the stream may hand over. */
+  /** Whether it is full, or has no room for what the stream may deliver. */
   #isShortOfRoom(): boolean {
     return this.#buffer.length - this.#end < (this.#options.streamReadBytes ?? 1);
   }
@@ -398,7 +412,7 @@ export abstract class WebSocketEndpoint<Message> {
    */
   async #discardUntilClosed(): Promise<void> {
     const limit = this.#receivedBytes + MAX_DISCARDED_BYTES;
-    // Nothing is kept of what was being received.
+    // A message that was being received is dropped.
     let scratch = this.#buffer = new Uint8Array(MIN_READ_BYTES);
     while (!this.#isStreamClosed && this.#receivedBytes < limit) {
       const read = await this.#stream.read(scratch);
@@ -424,7 +438,10 @@ export abstract class WebSocketEndpoint<Message> {
     });
   }
 
-  /** Ends the connection because of what the peer sent. What it asked before is answered first, as before its own close. */
+  /**
+   * Ends the connection because the peer broke the rules. Earlier requests are answered first, as before the peer's own
+   * close.
+   */
   protected violate(reason: string, closeCode: number = CLOSE_CODE.protocolError): undefined {
     const end = () =>
       this.#endWith({ type: "violation", reason, closeCode }, encodeCloseFrame(closeCode, reason, this.#rules.role));
@@ -435,7 +452,10 @@ export abstract class WebSocketEndpoint<Message> {
     return undefined;
   }
 
-  /** Ends the conversation: what is being sent may finish, a close frame follows, then our side of the stream closes. */
+  /**
+   * Ends the connection politely: what is being sent may finish, a close frame follows, then our side of the stream
+   * closes.
+   */
   #endWith(end: LinkEnd, closeFrame: Uint8Array<ArrayBuffer> | null = null): void {
     if (this.#ended !== null) return;
     this.#ended = end;
@@ -445,12 +465,12 @@ export abstract class WebSocketEndpoint<Message> {
     if (this.#isStreamClosed) return;
     this.#linger(MAX_LINGERS);
     this.writer.finish(closeFrame).catch(() => {
-      // Already closed by the peer: there is nobody left to tell.
+      // The peer has closed already.
     });
     this.#onEnd();
   }
 
-  /** Gives a peer a while to close, and one that still sends, or is bound to, a few such whiles. */
+  /** Gives the peer some time to close. A peer that still sends, or must still send, gets that time a few times. */
   #linger(timesLeft: number): void {
     const receivedBefore = this.#receivedBytes;
     this.#cancelLinger = this.#options.clock.setTimer(LINGER_MS, () => {
@@ -460,12 +480,12 @@ export abstract class WebSocketEndpoint<Message> {
     });
   }
 
-  /** Then the peer is still sending most of it. */
+  /** The peer has still to send most of it. */
   get #isMessageTooLarge(): boolean {
     return this.#ended?.type === "violation" && this.#ended.closeCode === CLOSE_CODE.tooLarge;
   }
 
-  /** Ends the connection at once: the peer is not there to read what is left. */
+  /** Ends the connection at once: the peer is gone and will not read the rest. */
   #abort(end: LinkEnd): void {
     if (this.#ended === null) this.#ended = end;
     this.#cancelPing();
@@ -484,7 +504,7 @@ export abstract class WebSocketEndpoint<Message> {
     try {
       this.#stream.close();
     } catch {
-      // Closed already by the failure that brought us here.
+      // The failure has closed it already.
     }
   }
 }

@@ -1,10 +1,10 @@
 /**
- * RFC 6455 frames as bytes: reading one in place, writing one. No sockets and no state. Both roles: what a client sends is
- * masked, what a server sends is not.
+ * RFC 6455 frames as bytes: reading one in place, and writing one, without sockets or state. For both roles: clients
+ * mask what they send, servers do not.
  *
- * Written here and not taken from Deno's own websocket because the contract limits single frames, whole messages and
- * what a slow handler may pile up, and that one shows none of it: it joins fragments without a limit until the process
- * runs out of memory, and goes on reading whatever the handler does.
+ * Why not Deno's own websocket: the protocol limits single frames, whole messages and what piles up behind a slow
+ * handler. Deno's websocket cannot limit any of these. It joins fragments until the process runs out of memory, and
+ * goes on reading while the handler is busy.
  */
 
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
@@ -30,10 +30,10 @@ export const CODE_OF_CAUSE: Readonly<Record<Farewell["cause"], number>> = {
   fault: CLOSE_CODE.internalError,
 };
 
-/** Which end of the websocket we are. */
+/** Our role in the websocket. */
 export type Role = "server" | "client";
 
-/** What the other end's frames must be like. */
+/** Requirements for the other end's frames. */
 export interface FrameRules {
   /** Ours. */
   readonly role: Role;
@@ -61,7 +61,7 @@ export type FrameRead =
     readonly end: number;
   };
 
-/** Reads the frame that begins at `start`, of which bytes up to `end` have arrived. */
+/** Reads the frame that begins at `start`. Bytes up to `end` have arrived. */
 export function readFrame(
   buffer: Uint8Array<ArrayBuffer>,
   start: number,
@@ -121,7 +121,7 @@ export function frameBytes(payloadBytes: number, role: Role): number {
   return headerBytes(payloadBytes, role) + payloadBytes;
 }
 
-/** Writes a final frame at `at`, where there is room for it; its end. */
+/** Writes a final frame at `at`, where there must be room for it. Returns its end. */
 export function writeFrame(
   target: Uint8Array<ArrayBuffer>,
   at: number,
@@ -139,7 +139,7 @@ export function writeFrame(
 
 const encoder = new TextEncoder();
 
-/** A close frame with its reason, cut where it is too long for one. */
+/** A close frame with its reason, which is cut if it is too long. */
 export function encodeCloseFrame(code: number, reason: string, role: Role = "server"): Uint8Array<ArrayBuffer> {
   const payload = new Uint8Array(MAX_CONTROL_PAYLOAD_BYTES);
   new DataView(payload.buffer).setUint16(0, code);
@@ -166,15 +166,17 @@ export function closeViolation(payload: Uint8Array): { reason: string; closeCode
 
 const strictDecoder = new TextDecoder("utf-8", { fatal: true });
 
-/** Those of the RFC and its registry, but for the ones that no frame may carry, and those of libraries and programs. */
+/**
+ * Codes of the RFC and its registry, without those that no frame may carry, and the codes for libraries and programs.
+ */
 function isCloseCode(code: number): boolean {
   return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) || (code >= 3000 && code <= 4999);
 }
 
 /**
- * Writes text frames one behind the other into `target` and returns how many messages and bytes went in. A message
- * that does not fit, or that is streamed, ends the run; the caller comes back with the rest and, for a single long one, a
- * larger target.
+ * Writes text frames one after the other into `target`. Returns how many messages and bytes it wrote. It stops at a
+ * message that does not fit or that is streamed. The caller calls again with the rest, and for a single long message
+ * with a larger target.
  */
 export function encodeTextFrames(
   messages: readonly OutboundMessage[],
@@ -188,7 +190,7 @@ export function encodeTextFrames(
     const message = messages[index]!;
     if (message instanceof StreamedMessage) break;
     const length = textLength(message);
-    // Nearly all messages are ASCII, where characters and bytes are the same number and the header's size is known.
+    // Nearly all messages are ASCII: they have as many bytes as characters, so the size of the header is known.
     const header = headerBytes(length, role);
     if (at + header + length > target.length) break;
     const written = encodeMessage(message, target, at + header);
@@ -205,7 +207,9 @@ export function encodeTextFrames(
   return { messages: index - from, bytes: at };
 }
 
-/** Writes the header of a text frame whose payload will follow it: its length, and the mask to put on the payload. */
+/**
+ * Writes the header of a text frame whose payload follows. Returns the header's length and the mask for the payload.
+ */
 export function writeTextFrameHeader(
   target: Uint8Array<ArrayBuffer>,
   payloadBytes: number,
@@ -215,12 +219,12 @@ export function writeTextFrameHeader(
   return { bytes: headerBytes(payloadBytes, role), mask };
 }
 
-/** Bytes that surely hold the frame of this message, whatever its characters. */
+/** An upper bound for the bytes of this message's frame. */
 export function maxTextFrameBytes(message: string | AsciiParts): number {
   return MAX_HEADER_BYTES + textLength(message) * 3;
 }
 
-/** The UTF-8 of a message from `start` on; its number of bytes, or null when they do not fit. */
+/** Writes a message as UTF-8 from `start` on. Returns its number of bytes, or null if they do not fit. */
 function encodeMessage(
   message: string | AsciiParts,
   target: Uint8Array<ArrayBuffer>,
@@ -239,7 +243,7 @@ function headerBytes(payloadBytes: number, role: Role): number {
   return (payloadBytes < 126 ? 2 : payloadBytes < 65536 ? 4 : 10) + (role === "client" ? MASK_BYTES : 0);
 }
 
-/** The mask to put on the payload; 0, which changes nothing, on the server's side. */
+/** The mask for the payload. On the server's side 0, which changes nothing. */
 function writeHeader(
   target: Uint8Array<ArrayBuffer>,
   at: number,

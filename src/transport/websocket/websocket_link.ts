@@ -7,10 +7,10 @@ import { CLOSE_CODE, OPCODE } from "./websocket_frames.ts";
 
 export type { ByteStream };
 
-/** Writes this character for what is not UTF-8. */
+/** This decoder writes this character for bytes that are not UTF-8. */
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const REPLACEMENT = "\u{FFFD}";
-/** Throws for what is not UTF-8. Five times slower. */
+/** Throws if bytes are not UTF-8. Five times slower. */
 const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export class WebSocketLink extends WebSocketEndpoint<InboundMessage> implements Link {
@@ -21,11 +21,11 @@ export class WebSocketLink extends WebSocketEndpoint<InboundMessage> implements 
   protected override decode(opcode: number, payload: Uint8Array<ArrayBuffer>): InboundMessage | undefined {
     const text = decoder.decode(payload);
     if (!text.includes(REPLACEMENT)) return text;
-    // The peer may have meant that character.
+    // The peer may have sent that character itself.
     try {
       return strictDecoder.decode(payload);
     } catch {
-      // The decoder says no more than that. A text frame must be UTF-8; in a binary one it is only a parse error.
+      // The decoder's error says nothing more. A text frame must be UTF-8. In a binary frame it is only a parse error.
       return opcode === OPCODE.text ? this.violate("text frame is not valid UTF-8", CLOSE_CODE.invalidText) : null;
     }
   }

@@ -1,15 +1,15 @@
 /**
  * The mask that clients put on what they send: four bytes, new for each frame, over and over.
  *
- * It is not a secret. It keeps a client's data from looking like anything else to old machines on the way, and takes random
- * bytes for that. A mask is a number here, the byte for the next position lowest.
+ * It is not a secret. It prevents old proxies on the way from taking a client's data for something else, and therefore
+ * has to be random. A mask is a number here; its lowest byte is for the next position.
  */
 
 import type { Bytes } from "../../bytes.ts";
 
 export const MASK_BYTES = 4;
 
-/** Random bytes are fetched for this many masks at once: a call for each would cost more than the mask. */
+/** Random bytes are fetched for this many masks at once: one call for each would cost more than masking. */
 const MASKS_AT_ONCE = 256;
 
 const pool = new Int32Array(MASKS_AT_ONCE);
@@ -32,7 +32,7 @@ export function readMask(buffer: Bytes, at: number): number {
   return buffer[at]! | (buffer[at + 1]! << 8) | (buffer[at + 2]! << 16) | (buffer[at + 3]! << 24);
 }
 
-/** Puts the mask on, or takes it off, a word at a time once aligned. The mask for what follows at `end`. */
+/** Puts the mask on or takes it off, a word at a time where aligned. Returns the mask for the bytes after `end`. */
 export function applyMask(buffer: Bytes, start: number, end: number, first: number): number {
   let mask = first;
   let at = start;
