@@ -1,9 +1,9 @@
 /**
- * Opens a websocket as a client over TCP, TLS or a unix socket, through the environment's proxy where there is one. What
- * comes back is the bare connection behind the upgrade; `WebSocketLink` and `MessageSocket` make it one of messages, with
+ * Opens a websocket as a client over TCP, TLS or a unix socket, through the environment's proxy where there is one.
+ * Returns the bare connection after the upgrade. `WebSocketLink` and `MessageSocket` turn it into one of messages, with
  * real back-pressure.
  *
- * Redirects are not followed, as by the reference. URLs are credentials here: no message holds one.
+ * Like the reference, this does not follow redirects. URLs are credentials here, so no message contains one.
  */
 
 import type { Clock } from "../../clock.ts";
@@ -18,7 +18,7 @@ import { websocketAccept } from "../../transport/door/upgrade.ts";
 export interface DialOptions {
   readonly dialer: Dialer;
   readonly clock: Clock;
-  /** For all of it: the connection, TLS, and the answer to the upgrade. */
+  /** For everything together: the connection, TLS, and the answer to the upgrade. */
   readonly timeoutMs: number;
   readonly headers?: readonly { readonly name: string; readonly value: string }[];
   /** Gives up before the websocket is open. Afterwards it has no effect. */
@@ -27,11 +27,11 @@ export interface DialOptions {
 
 export interface DialedWebSocket {
   readonly stream: ByteStream;
-  /** What came right behind the answer. */
+  /** Bytes that came directly after the answer. */
   readonly initialBytes: Uint8Array;
 }
 
-/** The server answered, and not with a websocket. */
+/** The server answered with something other than a websocket. */
 export class UpgradeRefused extends Error {
   override readonly name = "UpgradeRefused";
   readonly status: number;
@@ -64,7 +64,7 @@ export async function dialWebSocket(url: string, options: DialOptions): Promise<
       throw error;
     }
   } catch (error) {
-    // What was waiting was rejected because the socket is gone, and not because of what is wrong.
+    // The pending operation failed because we closed the socket. The actual reason is another.
     if (life.signal.aborted) throw life.signal.reason;
     throw error;
   } finally {
@@ -130,7 +130,7 @@ function checkAnswer(head: ResponseHead, key: string): void {
   }
 }
 
-/** The dialed socket as a stream that a websocket is made of. */
+/** The socket as a stream for a websocket. */
 class SocketStream implements ByteStream {
   readonly #socket: Socket;
   readonly #local: Deno.Addr;
@@ -153,7 +153,7 @@ class SocketStream implements ByteStream {
   }
 
   close(): void {
-    // A TLS connection would wait until the peer has read all, which one that is silent never does.
+    // A TLS connection would wait until the peer has read everything, which a silent peer never does.
     if (this.#socket.isTls) endTransport(this.#local);
     this.#socket.close();
   }

@@ -1,7 +1,7 @@
 /**
- * The way of our own programs to a rendezvous: sockets of our own, through the environment's proxy and with its
- * authorities (`HTTPS_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`), which the runtime's `fetch` and `WebSocket` pass over. Waits for
- * the peer in both directions.
+ * How our own programs reach a rendezvous: with our own sockets, because the runtime's `fetch` and `WebSocket` ignore
+ * the proxy and the authorities of the environment (`HTTPS_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`). Has back-pressure in
+ * both directions.
  */
 
 import { systemClock } from "../../clock.ts";
@@ -12,7 +12,7 @@ import { getList, postJson, type TextAnswer } from "../registry/post_json.ts";
 import { MAX_RELAY_MESSAGE_BYTES } from "../relay/limits.ts";
 import { dialWebSocket } from "./dial_websocket.ts";
 
-/** Below the half minute or so after which NATs and proxies forget a connection on which nothing moves. */
+/** Shorter than the time (about half a minute) after which NATs and proxies drop an idle connection. */
 const PING_INTERVAL_MS = 15_000;
 /** Three pings without a byte, as on the other side. */
 const MAX_SILENT_PINGS = 3;

@@ -1,18 +1,18 @@
 /**
- * How long to wait before the next attempt: twice as long each time, up to a bound, and never exactly as long as others
- * wait. The bound is short while clients may be coming back.
+ * How long to wait before the next attempt: twice as long each time, up to a bound, and shortened at random, so that
+ * executors do not come in step. The bound is short while clients may be coming back.
  */
 
-/** The first wait, at most: most losses are over at once. */
+/** The longest first wait: most losses are over at once. */
 const FIRST_MS = 500;
 /** Clients of the reference give up after 25 s. */
 const MAX_WITH_SESSIONS_MS = 5_000;
 const MAX_MS = 30_000;
 
 export interface BackoffOptions {
-  /** Whether anybody may be coming back to a session. */
+  /** Whether clients may be coming back to a session. */
   readonly hasSessions: () => boolean;
-  /** From 0 up to 1. */
+  /** Returns a number from 0 up to 1. */
   readonly random?: () => number;
 }
 
@@ -34,7 +34,7 @@ export class Backoff {
     return wait * (0.5 + this.#random() / 2);
   }
 
-  /** The last attempt has shown that all is well. */
+  /** The last attempt was successful. */
   reset(): void {
     this.#failures = 0;
   }

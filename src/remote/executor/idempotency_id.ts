@@ -1,6 +1,6 @@
-/** Tells the registry that registrations come from one and the same process, as the reference makes it up. */
+/** Tells the registry which registrations come from the same process. Made as by the reference. */
 
-/** The same for every registration of this process, and another in the next. */
+/** The same for all registrations of this process, and different in the next process. */
 export async function idempotencyId(executorId: string, name: string): Promise<string> {
   const text = new TextEncoder().encode(`${executorId}\0${name}\0codex-exec-server-v1\0`);
   const bytes = new Uint8Array(text.length + 16);

@@ -1,19 +1,20 @@
 /**
- * The executor's identity in a file of its own: made once, private, and refused when others may read it.
+ * The executor's identity in a file: made once, private, and refused if others may read it.
  *
- * The seed of the key pair is all it holds. Two programs that start at once with a new file end up with the same one.
+ * It holds only the seed of the key pair. Two programs that start at once with a new file end up with the same
+ * identity.
  */
 
 import { messageOf } from "../../errors.ts";
 import { complainOfRights } from "../../transport/tls/tls_files.ts";
 import { KEY_SEED_BYTES, type KeyPair, keyPairFrom, systemRandom, toBase64 } from "../noise/keys.ts";
 
-/** What makes the file known as one. */
+/** By this the file is recognised. */
 const VERSION = 1;
-/** Far more than it has. */
+/** Far more than such a file has. */
 const MAX_FILE_BYTES = 4096;
 
-/** The identity in the file, which is made if there is none. Rejects with what is wrong and what to do. */
+/** The identity in the file. Makes the file if there is none. The error says what is wrong and what to do. */
 export async function loadIdentity(path: string): Promise<KeyPair> {
   const known = await readIdentity(path);
   if (known !== null) return known;
@@ -64,12 +65,12 @@ function seedIn(text: string): Uint8Array<ArrayBuffer> | null {
     const bytes = Uint8Array.from(atob(seed), (character) => character.charCodeAt(0));
     return version === VERSION && bytes.length === KEY_SEED_BYTES ? bytes : null;
   } catch {
-    // Whatever it is, it is not one of ours. What it holds is not for a message.
+    // It is not one of our files. The message must not quote it.
     return null;
   }
 }
 
-/** Whole or not at all: written beside it, and then linked to its name, which fails if there is one by now. */
+/** Whole or not at all: written beside it and then linked to its name, which fails if the name exists by now. */
 async function create(path: string): Promise<void> {
   await Deno.mkdir(path.replace(/\/[^/]*$/, "") || "/", { recursive: true, mode: 0o700 });
   const draft = `${path}.${crypto.randomUUID()}`;

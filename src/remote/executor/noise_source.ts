@@ -1,9 +1,9 @@
 /**
- * The noise form: one websocket for all clients, each a stream of its own, sealed end to end.
+ * The noise form: one websocket for all clients. Each client has its own stream, encrypted from end to end.
  *
- * A websocket that the rendezvous has ended is dialed again at the same URL; whatever goes wrong with that, the next
- * attempt registers anew: the rendezvous may have moved, or forgotten us. One that was lost on the way may still count as
- * open there, and its URL as in use: a new registration shows a token, and takes the place at once.
+ * A websocket that the rendezvous has ended is dialled again at the same URL. If that fails, the next attempt registers
+ * again: the rendezvous may have moved, or forgotten us. The rendezvous may still take a lost websocket for open, and
+ * its URL for used. A new registration shows a token, and so replaces it at once.
  */
 
 import type { LinkEnd } from "../../rpc/link.ts";
@@ -49,7 +49,7 @@ export class NoiseSource extends RemoteSource {
         if (!signal.aborted) this.states.lost(describe(end));
       } catch (error) {
         registration = null;
-        // The URL has expired, which is no failure.
+        // The URL has expired, which is not a failure.
         if (isKnownUrl && error instanceof UpgradeRefused && error.status < 500) continue;
         this.noteFailure(error);
       }
@@ -110,7 +110,7 @@ export class NoiseSource extends RemoteSource {
   }
 }
 
-/** So that two logs can be compared. */
+/** Logged, so that two logs can be compared. */
 function requestId(): { name: string; value: string } {
   return { name: "x-request-id", value: `req_${crypto.randomUUID().replaceAll("-", "")}` };
 }

@@ -1,8 +1,8 @@
 /**
  * The executor's side of one relay websocket: handshakes become links, and frames find their link.
  *
- * Promises: a stream that breaks a rule is reset and no other notices; nobody is served before the registry has said yes;
- * streams, handshakes under way and bytes that wait are bounded.
+ * Promises: a stream that breaks a rule is reset, without effect on others; nobody is served before the registry has
+ * agreed; the numbers of streams, of handshakes under way and of waiting bytes are bounded.
  */
 
 import type { Clock } from "../../clock.ts";
@@ -19,7 +19,7 @@ import { type RelayBody, RelayFrameEncoder } from "../relay/relay_frame.ts";
 import type { RelaySocket } from "../relay/relay_socket.ts";
 import { SendWindow } from "../relay/send_window.ts";
 
-/** A harness that has shown who it is, and what it was given to be let in. */
+/** A harness that has proven its key, and the authorization it has shown. */
 export interface Knock {
   readonly harness: PublicKey;
   readonly authorization: string;
@@ -35,22 +35,25 @@ export interface NoiseStreamsOptions {
   /** Serves one link; the promise is the link's life. */
   readonly onLink: (link: NoiseLink, peer: Omit<Peer, "id">) => void;
   readonly log: Logger;
-  /** How much of one stream may be on its way to its harness, for a rendezvous that acknowledges it. Null: no bound. */
+  /** How much of one stream may be under way to its harness, if the rendezvous acknowledges it. Null: no bound. */
   readonly streamWindowBytes: number | null;
   readonly clock: Clock;
   readonly turn?: () => Promise<void>;
 }
 
-/** Handshakes that wait for the registry. The next one is reset. */
+/** How many handshakes may wait for the registry. The next one is reset. */
 const MAX_PENDING_HANDSHAKES = 32;
 
-/** Bytes that wait for the receivers of all streams together. Beyond it the stream that holds the most is reset. */
+/**
+ * How many bytes may wait for the receivers of all streams together. Beyond that, the stream that holds the most is
+ * reset.
+ */
 const MAX_HELD_BYTES_OF_ALL = 256 * 1024 * 1024;
 
 /** They are counted each time this many bytes have come. */
 const BYTES_PER_COUNT = 4 * 1024 * 1024;
 
-/** A handshake has begun: nothing else may come on the stream. `null` once it is a link. */
+/** The handshake, while it is under way: nothing else may come on the stream. `null` once it is a link. */
 interface Stream {
   readonly frames: RelayFrameEncoder;
   link: NoiseLink | null;
@@ -68,7 +71,7 @@ export class NoiseStreams {
     this.#options = options;
   }
 
-  /** Serves until the websocket ends; then every stream has ended, too. */
+  /** Serves until the websocket and all its streams have ended. */
   async run(): Promise<LinkEnd> {
     const end = await this.#options.socket.run((streamId, body) => this.#take(streamId, body));
     for (const { link } of [...this.#streams.values()]) link?.end({ type: "peerClosed" });
@@ -85,7 +88,7 @@ export class NoiseStreams {
         return this.#shakeHands(streamId, body.payload.slice());
       case "data":
         if (stream?.link === undefined || stream.link === null) {
-          // Before the handshake is complete, or on a stream that nobody knows.
+          // The handshake is not complete, or the stream is unknown.
           this.#streams.delete(streamId);
           return this.#refuse(streamId);
         }
@@ -97,7 +100,7 @@ export class NoiseStreams {
         this.#streams.delete(streamId);
         stream?.link?.end({ type: "peerClosed" });
         return;
-        // The reference passes over the others, too.
+        // The reference ignores other frames, too.
     }
   }
 
@@ -154,7 +157,7 @@ export class NoiseStreams {
     this.#refuse(streamId);
   }
 
-  /** The peer learns no more than that. A stream of that name that is served goes on. */
+  /** The peer learns nothing more. If a stream of that name is served, it goes on. */
   #refuse(streamId: string): void {
     this.#options.socket.sendSoon(new RelayFrameEncoder(streamId).reset(PROTOCOL_ERROR_REASON));
   }

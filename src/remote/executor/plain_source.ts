@@ -1,8 +1,8 @@
 /**
- * The seed form: plain JSON-RPC, and a websocket for each client. Each websocket has a registration of its own.
+ * The seed form: plain JSON-RPC, and a websocket for each client. Each websocket has its own registration.
  *
- * A rendezvous that says `spareConnections` is kept supplied with that many websockets that no client has yet; with any
- * other there is one websocket at a time, as at the reference.
+ * If the rendezvous says `spareConnections`, that many unused websockets are kept open. Otherwise there is one
+ * websocket at a time, as in the reference.
  */
 
 import type { InboundMessage, Link, LinkEnd } from "../../rpc/link.ts";
@@ -17,18 +17,18 @@ export interface PlainSourceOptions extends RemoteSourceOptions {
   readonly name?: string;
 }
 
-/** Clients at once, and websockets that wait for one. Each takes a descriptor, and a session with processes. */
+/** How many clients and waiting websockets there may be. Each takes a descriptor, and a session with processes. */
 const MAX_WEBSOCKETS = 256;
 
 export class PlainSource extends RemoteSource {
   readonly #name: string;
   readonly #idempotencyId: Promise<string>;
   readonly #links = new Set<WebSocketLink>();
-  /** Loops that have a websocket or are getting one, and those of them whose websocket has a client. */
+  /** Slots that have a websocket or are getting one, and those of them whose websocket has a client. */
   readonly #slots = new Set<Promise<void>>();
   #usedSlots = 0;
   #slotCount = 0;
-  /** Null until the rendezvous has said what it wants: one websocket at all. */
+  /** Null until the rendezvous has said how many it wants. Until then there is one websocket. */
   #spareConnections: number | null = null;
   readonly #failed = Promise.withResolvers<never>();
 
@@ -112,7 +112,7 @@ export class PlainSource extends RemoteSource {
     });
     try {
       await this.serve(announced, { remote: originOf(registration.url), requestId: null });
-      // A websocket that has had a client ends with that client, and nothing is lost.
+      // A websocket ends with its client, so nothing is lost.
       if (!isUsed && !signal.aborted) this.states.lost("it ended the connection");
       return isUsed;
     } finally {
@@ -123,7 +123,7 @@ export class PlainSource extends RemoteSource {
   }
 }
 
-/** A link that says when its first message comes: then it has a client. */
+/** A link that reports its first message: then it has a client. */
 class FirstMessageLink implements Link {
   readonly #link: Link;
   readonly #onFirstMessage: () => void;

@@ -1,9 +1,10 @@
 /**
- * A rendezvous as a source of links: the executor registers, dials out, and serves the clients that come through. What
- * this and its two forms share: the registry, waiting, the log, and the end.
+ * A rendezvous as a source of links: the executor registers, dials out, and serves the clients that come through it.
+ * This file has what both forms share: the registry, waiting, the log, and the end.
  *
- * Promises: what may pass is tried again for as long as it takes; what is final ends the source, and `failure` says why.
- * A lost rendezvous ends links as a lost socket does: sessions wait for their clients. No credential reaches the log.
+ * Promises: a failure that may pass is tried again for any time; a final failure ends the source, and `failure` says
+ * why. When the rendezvous is lost, links end as with a lost socket, and sessions wait for their clients. No credential
+ * reaches the log.
  */
 
 import { type Clock, systemClock } from "../../clock.ts";
@@ -29,7 +30,7 @@ export interface RemoteSourceOptions {
   readonly credential: Credential;
   /** The environment, for proxies and certificates. */
   readonly env: Readonly<Record<string, string>>;
-  /** Whether tokens and plain JSON-RPC may travel in clear beyond this machine. */
+  /** Whether tokens and plain JSON-RPC may be sent in clear text beyond this machine. */
   readonly isInsecureAccepted?: boolean;
   readonly clock?: Clock;
   readonly log?: Logger;
@@ -43,7 +44,7 @@ const MAX_SILENT_PINGS = 2;
 /** For the connection, TLS and the upgrade together; the reference's. */
 const DIAL_TIMEOUT_MS = 10_000;
 
-/** A websocket that lasts this long worked, even if nobody came: the next wait is short again. */
+/** A websocket that lasts this long counts as a success, even if no client came: the next wait is short again. */
 const STABLE_MS = 5_000;
 
 export abstract class RemoteSource implements LinkSource {
@@ -79,7 +80,7 @@ export abstract class RemoteSource implements LinkSource {
     this.registry = new RegistryClient({ address, credential, dialer: this.#dialer, clock, isInsecureAccepted });
   }
 
-  /** What ended the source, if it was not told to: in the reference's words. */
+  /** Why the source ended, in the reference's words. Null if it was told to. */
   get failure(): RegistryError | null {
     return this.#failure;
   }
@@ -109,14 +110,14 @@ export abstract class RemoteSource implements LinkSource {
     while (this.#lives.size > 0) await Promise.all(this.#lives);
   }
 
-  /** Ends the connection with what cannot be mended, as told by somebody else: the credential's pipe. */
+  /** Ends the source because of a final failure elsewhere, such as in the pipe that brings the credential. */
   fail(error: RegistryError): void {
     this.#failure ??= error;
     this.close();
     this.#failed.resolve();
   }
 
-  /** Serves until `closing`; throws what is final. */
+  /** Serves until `closing`. Throws a final failure. */
   protected abstract serveAll(): Promise<void>;
   protected abstract dropSockets(): void;
 
@@ -142,7 +143,7 @@ export abstract class RemoteSource implements LinkSource {
     };
   }
 
-  /** Has the server serve a link. Its life is waited for at the end. */
+  /** Lets the server serve a link. The source waits for its end before it ends itself. */
   protected serve(link: Link, peer: Omit<Peer, "id">): Promise<void> {
     if (this.onLink === null) {
       link.close({ cause: "done", reason: "the server is shutting down" });
@@ -155,7 +156,7 @@ export abstract class RemoteSource implements LinkSource {
     return life;
   }
 
-  /** For one line of attempts. */
+  /** For one series of attempts. */
   protected newBackoff(): Backoff {
     return new Backoff({ hasSessions: () => this.#sessions() > 0 });
   }
@@ -165,7 +166,7 @@ export abstract class RemoteSource implements LinkSource {
     return this.clock.setTimer(STABLE_MS, () => backoff.reset());
   }
 
-  /** An attempt has failed with this. Throws what is final. */
+  /** An attempt has failed with this. Throws it if it is final. */
   protected noteFailure(error: unknown): void {
     if (this.closing.signal.aborted) throw error;
     if (error instanceof RegistryError && error.isFinal) throw error;

@@ -14,12 +14,12 @@ export class StateLog {
     this.#enter("connected", () => this.#log.info("connected to the rendezvous", fields));
   }
 
-  /** The websocket was open, and is gone. */
+  /** The open websocket was lost. */
   lost(reason: string): void {
     this.#enter(`lost ${reason}`, () => this.#log.warn("the rendezvous is lost: connecting again", { reason }));
   }
 
-  /** Neither registered nor connected, and going on trying. */
+  /** Not connected yet, and still trying. */
   failing(reason: string): void {
     this.#enter(`failing ${reason}`, () => this.#log.warn("cannot reach the rendezvous: trying again", { reason }));
   }

@@ -1,8 +1,9 @@
 /**
- * Passes links on to another server: for each a websocket of its own to the destination, whole messages unparsed.
+ * Passes links on to another server. Each link has its own websocket to the destination. Messages are passed on whole,
+ * without parsing.
  *
- * The end of either side is the end of the other. Messages go on as text, which every JSON-RPC server takes (the reference
- * sends them as binary). Each direction waits for the other side to take what was sent.
+ * When one side ends, the other is ended. Messages are sent as text, which every JSON-RPC server accepts (the reference
+ * sends them as binary). Each direction waits until the other side has read what was sent.
  */
 
 import type { Clock } from "../../clock.ts";
@@ -35,13 +36,13 @@ export class Forwarder {
   constructor(options: ForwarderOptions) {
     this.#options = options;
     const host = URL.parse(options.destination)?.hostname ?? "";
-    // No proxy leads back to this machine.
+    // Addresses of this machine are not reached through a proxy.
     const { env } = options;
     const direct = { NO_PROXY: "*", ...pick(env, ["CODEX_CA_CERTIFICATE", "SSL_CERT_FILE"]) };
     this.#dialer = new Dialer(isThisMachine(host) ? direct : env, "forward");
   }
 
-  /** Links that are passed on. */
+  /** How many links are passed on. */
   get open(): number {
     return this.#open;
   }
@@ -83,7 +84,7 @@ export class Forwarder {
 
 async function join(near: Link, far: Link): Promise<void> {
   const passTo = (other: Link) => (message: InboundMessage): Promise<void> | void => {
-    // What is not UTF-8 is not JSON either: an empty text is answered with the same error.
+    // Bytes that are not UTF-8 are not JSON. An empty text has the same error as its answer.
     return other.send([message ?? ""]).catch(() => other.close());
   };
   const passing = [

@@ -28,20 +28,20 @@ export interface HarnessOptions {
   /** The token of a client. */
   readonly token: string;
   readonly pins: PinStore;
-  /** The client's own key; a new one for each connection without it. */
+  /** The client's own key. Without it each connection makes a new one. */
   readonly identity?: KeyPair;
   readonly signal?: AbortSignal | undefined;
   /** In place of the runtime's own, for proxies and certificates. */
   readonly network?: HarnessNetwork | undefined;
-  /** In place of the runtime's own, where there is no other network. */
+  /** In place of the runtime's own. Not used together with `network`. */
   readonly WebSocket?: (new (url: string) => SocketLike) | undefined;
 }
 
 /** How the rendezvous is reached. */
 export interface HarnessNetwork {
-  /** Sends JSON; the answer, whatever its status. Follows no redirect. */
+  /** Sends JSON and returns the answer, whatever its status. Does not follow redirects. */
   post(url: URL, body: unknown, options: PostOptions): Promise<{ readonly status: number; readonly text: string }>;
-  /** Opens a websocket. The URL is a credential, and in no message. */
+  /** Opens a websocket. The URL is a credential: no message may contain it. */
   open(url: string, options: Omit<SocketOptions, "WebSocket">): Promise<RawSocket>;
 }
 
@@ -71,21 +71,23 @@ interface Introduction {
   readonly authorization: string;
 }
 
-/** For the call, the websocket and the handshake each; the reference's. */
+/** For each of the call, the websocket and the handshake; the reference's. */
 const TIMEOUT_MS = 10_000;
 
 /** Far more than any answer of a registry has: two keys, a URL and an authorization. */
 const MAX_ANSWER_CHARS = 64 * 1024;
 
-/** What a server may send in one message: a file is one, however large. The length of a text in this runtime bounds it. */
+/**
+ * The longest message that a server may send: a file is one message, however large. The longest text of the runtime.
+ */
 const MAX_MESSAGE_BYTES = 512 * 1024 * 1024;
 
-/** What may wait for the client to look at it. Nothing does unless the program blocks. */
+/** How much may wait for the client to handle it. Nothing waits unless the program blocks. */
 const MAX_QUEUED_BYTES = MAX_MESSAGE_BYTES;
 
 /**
- * Opens a link; rejects with `RendezvousError` when the executor cannot be reached, and with `ExecutorKeyChanged` when its
- * key is another one than before.
+ * Opens a link. Rejects with `RendezvousError` if the executor cannot be reached, and with `ExecutorKeyChanged` if its
+ * key is not the one that is known.
  */
 export async function openRendezvousLink(options: HarnessOptions): Promise<NoiseLink> {
   const identity = options.identity ?? generateKeyPair();
@@ -119,7 +121,7 @@ async function introduce(
   return introductionIn(text, executor, failed);
 }
 
-/** What a runtime has by itself. */
+/** The network of the runtime itself. */
 function networkOf({ network, WebSocket }: Pick<HarnessOptions, "network" | "WebSocket">): HarnessNetwork {
   return network ?? {
     async post(url, body, { headers, timeoutMs, signal }) {
@@ -137,7 +139,7 @@ function networkOf({ network, WebSocket }: Pick<HarnessOptions, "network" | "Web
   };
 }
 
-/** The text of an answer. A rendezvous that says more than it has to say is not listened to. */
+/** The text of an answer. An answer that is too long is refused. */
 async function readShort({ body }: Response): Promise<string> {
   if (body === null) return "";
   const reader = body.getReader();
@@ -190,7 +192,7 @@ async function shakeHands(
   const socket = new RelaySocket(await networkOf(options).open(url, { timeoutMs: TIMEOUT_MS, signal }));
   const frames = new RelayFrameEncoder(streamId);
   const opened = Promise.withResolvers<NoiseLink>();
-  // It may fail while the first frames are still being sent; the waiting caller gets the failure then.
+  // It may fail while the first frames are still being sent. Then the waiting caller gets the failure.
   opened.promise.catch(() => {});
   const fail = (why: string) => opened.reject(new RendezvousError(executor, why));
   let link: NoiseLink | null = null;
@@ -215,7 +217,7 @@ async function shakeHands(
       link?.end({ type: "peerClosed" });
     } else if (body.type === "handshake" && !isAnswered) {
       isAnswered = true;
-      // Nothing more is read before it is dealt with.
+      // Nothing more is read before this is handled.
       return finish(body.payload).catch(() => fail("the answer does not come from that executor"));
     }
   });
@@ -238,7 +240,7 @@ async function shakeHands(
   }
 }
 
-/** The registry's own words, if it has any. */
+/** The reason that the registry gives, if any. */
 function reasonIn(text: string): string {
   try {
     const message = JSON.parse(text)?.error?.message;

@@ -1,9 +1,8 @@
 /**
- * Which executor's key belongs to which name: the client's memory, that no rendezvous can change.
+ * Which key belongs to which executor: the client remembers this, and no rendezvous can change it.
  *
- * The registry hands out the executor's key. Its operator could hand out another one and read everything; a
- * client that remembers the key notices. The first time there is nothing to compare with, unless the user gives the
- * fingerprint.
+ * The registry hands out the executor's key. Its operator could hand out another one and read everything; a client that
+ * remembers the key notices. The first time there is nothing to compare with, unless the user gives the fingerprint.
  */
 
 /** Where fingerprints are kept. `name` is rendezvous and executor together. */
@@ -14,7 +13,7 @@ export interface PinStore {
   set(name: string, fingerprint: string): Promise<void>;
 }
 
-/** The executor has another key than before: it was set up anew, or somebody sits in between. */
+/** The executor has another key than before: it was set up again, or someone intercepts the connection. */
 export class ExecutorKeyChanged extends Error {
   override readonly name = "ExecutorKeyChanged";
   readonly expected: string;
@@ -35,7 +34,7 @@ export function pinName(rendezvous: string, executor: string): string {
   return `${new URL(rendezvous).host} ${executor}`;
 }
 
-/** Forgets with the program. */
+/** Remembers only while the program runs. */
 export function memoryPins(): PinStore {
   const pins = new Map<string, string>();
   return {

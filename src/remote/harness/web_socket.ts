@@ -1,10 +1,13 @@
-/** The runtime's own websocket as one of raw messages. It has no back-pressure; what is sent is what clients ask. */
+/**
+ * The runtime's own websocket as one of raw messages. It has no back-pressure, which matters little for the requests of
+ * clients.
+ */
 
 import type { Bytes } from "../../bytes.ts";
 import type { LinkEnd } from "../../rpc/link.ts";
 import type { RawSocket } from "../relay/relay_socket.ts";
 
-/** What is used of a websocket: the runtime's own, or one of a package with the same interface. */
+/** The part of `WebSocket` that is used, so that packages with the same interface will do. */
 export type SocketLike = Pick<
   WebSocket,
   "binaryType" | "onmessage" | "onclose" | "onopen" | "addEventListener" | "readyState" | "send" | "close"
@@ -18,7 +21,7 @@ export interface SocketOptions {
   readonly WebSocket?: (new (url: string) => SocketLike) | undefined;
 }
 
-/** Rejects when it cannot be opened. The URL is a credential, and in no message. */
+/** Rejects if it cannot be opened. The URL is a credential: no message contains it. */
 export async function openSocket(url: string, options: SocketOptions): Promise<RawSocket> {
   const { timeoutMs, signal } = options;
   signal?.throwIfAborted();
@@ -52,7 +55,7 @@ export async function openSocket(url: string, options: SocketOptions): Promise<R
         const message = typeof data === "string"
           ? { isText: true, bytes: new TextEncoder().encode(data) }
           : { isText: false, bytes: data };
-        // One after another, whatever the receiver waits for.
+        // One after another, even if the receiver takes its time.
         busy = busy.then(() => receiver(message));
       };
       early.splice(0).forEach(onMessage);

@@ -1,23 +1,26 @@
 /**
- * AES-256-GCM under one key with a counter for nonces, as Noise has it: four zero bytes and the counter, big-endian.
+ * AES-256-GCM under one key, with a counter as the nonce, as in Noise: four zero bytes and the counter, big-endian.
  *
- * The runtime's native ciphers do the work, in constant time. Which is the faster one depends on the runtime. In Deno 2.9
- * WebCrypto works on another thread and seals 60 KiB in 75 us (16 at once) where `node:crypto` takes 340, but a call costs
- * 30 to 100 us of waiting: short records go through `node:crypto`, 8 us for 200 bytes. In Node `node:crypto` is OpenSSL,
- * and the faster one for all lengths: 57 us for 60 KiB in place of 170, 8 in place of 19 for 200 bytes.
+ * The runtime's native ciphers do the work, in constant time. Which is the faster one depends on the runtime. In Deno
+ * 2.9 WebCrypto works on another thread and seals 60 KiB in 75 us (16 at once) where `node:crypto` takes 340, but a
+ * call costs 30 to 100 us of waiting: short records go through `node:crypto`, 8 us for 200 bytes. In Node `node:crypto`
+ * is OpenSSL, and the faster one for all lengths: 57 us for 60 KiB in place of 170, 8 in place of 19 for 200 bytes.
  */
 
 import type { Bytes } from "../../bytes.ts";
 import { TAG_BYTES } from "./limits.ts";
 import { NoiseError } from "./noise_error.ts";
 
-/** Up to here the call of WebCrypto costs more than Deno's other cipher. */
+/** Up to this length the call of WebCrypto costs more than Deno's other cipher. */
 const MAX_SHORT_BYTES = 2 * 1024;
 
 const NONCE_BYTES = 12;
 const NO_DATA = new Uint8Array(0);
 
-/** What is used of a cipher of `node:crypto`, in words of our own: users of the package may lack the types of Node. */
+/**
+ * The part of a cipher of `node:crypto` that is used. Declared here, because users of the package may lack the types of
+ * Node.
+ */
 interface NodeCipher {
   setAAD(associated: Uint8Array): unknown;
   update(bytes: Uint8Array): Uint8Array;
@@ -38,13 +41,13 @@ interface NodeCrypto {
   ): NodeCipher & { setAuthTag(tag: Uint8Array): unknown };
 }
 
-/** What a runtime has besides WebCrypto, and up to which length it is the faster one. */
+/** The cipher that a runtime has besides WebCrypto, and up to which length it is faster. */
 export interface SynchronousCipher {
   readonly crypto: NodeCrypto;
   readonly maxBytes: number;
 }
 
-/** Null in browsers. Not imported: a bundle for browsers could not have it. */
+/** Null in browsers. Not imported, because bundles for browsers could not contain it. */
 function findSynchronousCipher(): SynchronousCipher | null {
   const { process } = globalThis as {
     process?: { getBuiltinModule?: (name: string) => NodeCrypto | undefined; versions?: Record<string, string> };
@@ -62,13 +65,13 @@ export class AeadKey {
   #importing: Promise<CryptoKey> | null = null;
   #counter = 0;
 
-  /** Takes 32 bytes over. */
+  /** Becomes the owner of the 32 bytes. */
   constructor(raw: Bytes, synchronous: SynchronousCipher | null = findSynchronousCipher()) {
     this.#raw = raw;
     this.#synchronous = synchronous;
   }
 
-  /** The ciphertext and its tag. Calls may overlap: each has the next nonce at once. */
+  /** The ciphertext and its tag. Calls may overlap: each takes the next nonce at once. */
   seal(plaintext: Uint8Array, associated: Bytes = NO_DATA): Bytes | Promise<Bytes> {
     const nonce = this.#nextNonce();
     const synchronous = this.#synchronous;
@@ -86,8 +89,8 @@ export class AeadKey {
   }
 
   /**
-   * The plaintext. Calls may overlap: each has the next nonce at once, and has read its bytes when it returns. Rejects or
-   * throws `NoiseError`.
+   * The plaintext. Calls may overlap: each takes the next nonce at once, and has read its bytes when it returns.
+   * Rejects or throws `NoiseError`.
    */
   open(sealed: Bytes, associated: Bytes = NO_DATA): Bytes | Promise<Bytes> {
     if (sealed.length < TAG_BYTES) throw new NoiseError("ciphertext is shorter than its tag");
@@ -103,7 +106,7 @@ export class AeadKey {
     try {
       decipher.final();
     } catch {
-      // It can only say that the tag is wrong.
+      // The only possible error is a wrong tag.
       throw badTag();
     }
     return body.length === 0 ? NO_DATA : new Uint8Array(body);
@@ -121,7 +124,7 @@ export class AeadKey {
     try {
       return new Uint8Array(await crypto.subtle.decrypt({ name: "AES-GCM", iv, additionalData }, key, bytes));
     } catch {
-      // It can only say that the tag is wrong.
+      // The only possible error is a wrong tag.
       throw badTag();
     }
   }

@@ -1,9 +1,9 @@
 /**
- * The handshake of the noise channel: IK with a post-quantum half, both roles.
+ * The handshake of the noise channel, for both roles: the pattern IK with a post-quantum half.
  *
- * The initiator (harness) knows the responder's key (executor) beforehand and shows its own in message 1, together with
- * the authorization that the registry gave it. The responder judges both before it answers. Afterwards each side has a key
- * for either direction. Messages are exactly as long as they have to be; anything else throws `NoiseError`.
+ * The initiator (harness) knows the key of the responder (executor) beforehand. It shows its own in message 1, together
+ * with the authorization that the registry gave it. The responder judges both before it answers. Afterwards both sides
+ * have a key for each direction. Messages have exactly the expected lengths; anything else throws `NoiseError`.
  */
 
 import { x25519 } from "@noble/curves/ed25519.js";
@@ -23,7 +23,7 @@ import {
 import { NoiseError } from "./noise_error.ts";
 import { SymmetricState } from "./symmetric_state.ts";
 
-/** What both sides must mean alike, or no message opens. */
+/** What both sides must agree on. Otherwise no message can be opened. */
 export interface HandshakeContext {
   readonly environmentId: string;
   readonly executorRegistrationId: string;
@@ -109,7 +109,7 @@ export interface ResponderOptions {
 export class Responder {
   readonly #state: SymmetricState;
   readonly #initiatorEphemeral: PublicKey;
-  /** The key of the peer. The message proves that the peer has it; whether it is let in is decided elsewhere. */
+  /** The key of the peer. The message proves that the peer has it. The caller decides whether to let it in. */
   readonly initiator: PublicKey;
   readonly authorization: string;
 
@@ -140,7 +140,7 @@ export class Responder {
     return new Responder(state, ephemeral, initiator, utf8(authorization));
   }
 
-  /** Writes message 2: `ekem, skem, e, ee, se`, and nothing. @throws {NoiseError} for invalid keys */
+  /** Writes message 2: `ekem, skem, e, ee, se`, with an empty payload. @throws {NoiseError} for invalid keys */
   async answer(random: RandomBytes = systemRandom): Promise<{ readonly message: Bytes; readonly keys: ChannelKeys }> {
     const state = this.#state;
     const ephemeral = generateKeyPair(random);
@@ -167,7 +167,7 @@ function openingState(context: HandshakeContext, responder: PublicKey): Symmetri
   return state;
 }
 
-/** Each text with its length before it, so that no two contexts read alike. */
+/** Each text comes after its length, so that two contexts never have the same bytes. */
 function prologueOf(context: HandshakeContext): Bytes {
   const texts = [PROLOGUE_LABEL, context.environmentId, context.executorRegistrationId, context.streamId];
   return concatBytes(texts.flatMap((text) => {
@@ -191,7 +191,7 @@ function takeEphemeral(state: SymmetricState, reader: Cutter): PublicKey {
   return key;
 }
 
-/** X25519. A key of small order, which would agree with everybody, is refused by the library. */
+/** X25519. The library refuses keys of small order, which give the same secret with every key. */
 function agree({ x25519Secret }: KeyPair, theirs: Bytes): Uint8Array {
   try {
     return x25519.getSharedSecret(x25519Secret, theirs);
@@ -209,7 +209,10 @@ function encapsulate(key: Bytes, random: RandomBytes): { cipherText: Bytes; shar
   }
 }
 
-/** A wrong ciphertext is no error here. It gives a secret that nobody else has, so the next tag does not match. */
+/**
+ * A wrong ciphertext is not an error here. It gives a secret that the peer does not have, so the next tag does not
+ * match.
+ */
 function decapsulate(cipherText: Bytes, { mlkem768Secret }: KeyPair): Uint8Array {
   return ml_kem768.decapsulate(cipherText, mlkem768Secret);
 }
@@ -218,7 +221,7 @@ function utf8(bytes: Bytes): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    // The decoder says no more than that.
+    // The decoder's error says nothing more.
     throw new NoiseError("authorization is not valid UTF-8");
   }
 }
@@ -227,7 +230,7 @@ function wrongLength(message: 1 | 2, bytes: number): NoiseError {
   return new NoiseError(`handshake message ${message} has ${bytes} bytes`);
 }
 
-/** Takes a message apart from its front. */
+/** Reads the parts of a message in order. */
 class Cutter {
   readonly #bytes: Bytes;
   #at = 0;

@@ -1,7 +1,7 @@
 /**
  * Key pairs of the noise channel, their public halves on the wire, and the fingerprint people compare.
  *
- * A pair is made from 96 bytes of secret randomness, which is also what is kept of one that lasts.
+ * A pair is made from 96 bytes of secret randomness. For a lasting pair only these bytes are kept.
  */
 
 import { x25519 } from "@noble/curves/ed25519.js";
@@ -24,7 +24,7 @@ export interface KeyPair {
   readonly mlkem768Secret: Bytes;
 }
 
-/** How a public key is written in the registry's calls. */
+/** A public key in the registry's calls. */
 export interface WirePublicKey {
   readonly suite: typeof SUITE;
   readonly x25519_public_key: string;
@@ -35,12 +35,12 @@ const X25519_SEED_BYTES = 32;
 const MLKEM_SEED_BYTES = 64;
 export const KEY_SEED_BYTES = X25519_SEED_BYTES + MLKEM_SEED_BYTES;
 
-/** Where secret bytes come from. */
+/** The source of secret bytes. */
 export type RandomBytes = (count: number) => Bytes;
 
 export const systemRandom: RandomBytes = (count) => crypto.getRandomValues(new Uint8Array(count));
 
-/** The pair that belongs to a seed. */
+/** The key pair of a seed. */
 export function keyPairFrom(seed: Bytes): KeyPair {
   if (seed.length !== KEY_SEED_BYTES) {
     throw new RangeError(`a key seed has ${KEY_SEED_BYTES} bytes, not ${seed.length}`);
@@ -68,7 +68,7 @@ export function encodePublicKey(key: PublicKey): WirePublicKey {
 
 const WIRE_MEMBERS = ["suite", "x25519_public_key", "mlkem768_public_key"];
 
-/** Reads a public key as the registry hands it out. Unknown members are refused, as the reference does. @throws {NoiseError} */
+/** Reads a public key from the registry. Unknown members are refused, as the reference does. @throws {NoiseError} */
 export function parsePublicKey(value: unknown): PublicKey {
   if (!isObject(value)) throw new NoiseError("public key is not an object");
   const unknown = Object.keys(value).find((name) => !WIRE_MEMBERS.includes(name));
@@ -80,13 +80,16 @@ export function parsePublicKey(value: unknown): PublicKey {
   };
 }
 
-/** What people compare and clients pin: SHA-256 of suite and both keys, in base64 without padding, as OpenSSH writes one. */
+/**
+ * The fingerprint that people compare and clients remember: SHA-256 of suite and both keys, in base64 without padding,
+ * as in OpenSSH.
+ */
 export function fingerprint(key: PublicKey): string {
   const digest = sha256(concatBytes([new TextEncoder().encode(SUITE), key.x25519, key.mlkem768]));
   return `SHA256:${toBase64(own(digest)).replace(/=+$/, "")}`;
 }
 
-/** With the standard alphabet and padding. Not `toBase64`, which Node before 25 and older browsers do not have. */
+/** With the standard alphabet and padding. Not `toBase64`, which Node before 25 and older browsers lack. */
 export function toBase64(bytes: Uint8Array): string {
   let text = "";
   for (const byte of bytes) text += String.fromCharCode(byte);
@@ -99,17 +102,17 @@ function fromBase64(value: unknown, name: string, length: number): Bytes {
     if (typeof value !== "string") throw new TypeError("not a text");
     text = atob(value);
   } catch {
-    // Whatever is wrong with it, it holds no key.
+    // It is not base64, so it is not a key.
     throw new NoiseError(`${name} is not base64`);
   }
-  // `atob` forgives blanks and missing padding; a key has one spelling.
+  // `atob` accepts blanks and missing padding, but a key has only one spelling.
   if (text.length !== length || btoa(text) !== value) {
     throw new NoiseError(`${name} is not the base64 of ${length} bytes`);
   }
   return Uint8Array.from(text, (character) => character.charCodeAt(0));
 }
 
-/** The libraries promise arrays over any buffer, and always make them over one of their own. */
+/** The types of the libraries allow any buffer, but the arrays always have an `ArrayBuffer`. */
 function own(bytes: Uint8Array): Bytes {
   return bytes as Bytes;
 }

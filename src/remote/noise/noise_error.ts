@@ -1,4 +1,4 @@
-/** The peer's side of the channel is not what it has to be. The message is for the log: the peer is told nothing but that. */
+/** The peer has broken the rules of the channel. The message is only for the log: the peer is not told the reason. */
 export class NoiseError extends Error {
   override readonly name = "NoiseError";
 }

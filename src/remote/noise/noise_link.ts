@@ -1,10 +1,10 @@
 /**
  * One stream of the noise relay as a `Link`: messages in records, records in data frames. Both roles use it.
  *
- * The relay has no flow control of its own, and one websocket carries all streams: nothing may wait for a receiver that is
- * busy. So what has arrived is kept here up to a bound, and beyond it the stream is reset; its session can be resumed. What
- * is sent waits for the websocket, a batch of records at a time, so that streams take turns; where the rendezvous says what
- * it has passed on, also for that, so that a client that does not read holds up its own stream alone.
+ * The relay has no flow control, and one websocket carries all streams, so reading must not wait for a busy receiver.
+ * What has arrived is kept here up to a bound. Beyond that the stream is reset; its session can be resumed. Sending
+ * waits for the websocket after each batch of records, so that streams take turns. If the rendezvous says what it has
+ * passed on, sending also waits for that, so that a client that does not read delays only its own stream.
  */
 
 import type { Bytes } from "../../bytes.ts";
@@ -18,11 +18,11 @@ import { RecordWriter, type SealedRecord } from "./record_writer.ts";
 
 /** The websocket that carries the stream. */
 export interface FrameCarrier {
-  /** Resolves when the frames have been taken. */
+  /** Resolves when the frames have left. */
   send(frames: readonly Bytes[]): Promise<void>;
-  /** Sends this frame soon, and does not say when. */
+  /** Sends this frame soon. Does not report when. */
   sendSoon(frame: Bytes): void;
-  /** Looks whether the peer is there, and ends the websocket if not. */
+  /** Checks whether the peer is alive, and ends the websocket if not. */
   probe(withinMs: number): void;
 }
 
@@ -30,43 +30,43 @@ export interface NoiseLinkOptions {
   readonly keys: ChannelKeys;
   readonly frames: RelayFrameEncoder;
   readonly carrier: FrameCarrier;
-  /** The stream is over. Called once. */
+  /** Called once, when the stream has ended. */
   readonly onEnd: () => void;
   readonly maxQueuedBytes?: number;
   readonly maxMessageBytes?: number;
-  /** How much may be on its way. Without it only the websocket bounds that. */
+  /** How much may be under way. Without it only the websocket bounds that. */
   readonly window?: SendWindow | undefined;
-  /** Resolves when everybody else has had a turn. What has arrived is handed on for a few milliseconds between two. */
+  /** Resolves when other work has had a turn. Between two turns messages are delivered for a few milliseconds. */
   readonly turn?: () => Promise<void>;
 }
 
 /** The reference's reason for a stream whose peer broke a rule. */
 export const PROTOCOL_ERROR_REASON = "noise_relay_protocol_error";
 
-/** Our own reason, for a stream whose receiver is too slow. */
+/** Our own reason for resetting a stream whose receiver is too slow. */
 const QUEUE_FULL_REASON = "stream_queue_full";
 
 /**
- * Messages that have arrived and not been taken. A single one may be longer, or none that long could arrive: it is bounded
- * by the length of a message.
+ * How many bytes of messages may wait for the receiver. A single message may be longer, because otherwise it could
+ * never arrive. It is bounded by the longest message.
  */
 const DEFAULT_MAX_QUEUED_BYTES = 16 * 1024 * 1024;
 
 /**
- * Records that are being opened at once: enough to keep the ciphers busy. Frames may come faster than they can be opened,
- * and then wait where they come from: this is over in milliseconds, whatever the receiver does.
+ * How many records are opened at once: enough to keep the ciphers busy. If frames come faster, reading waits. That
+ * takes only milliseconds, because it does not depend on the receiver.
  */
 const MAX_OPENING_BYTES = 1024 * 1024;
 
-/** How long messages are handed on before others get a turn. */
+/** How long messages are delivered before other work gets a turn. */
 const DELIVERY_MS = 2;
-/** The clock is looked at once for this many messages. */
+/** The clock is read once for this many messages. */
 const MESSAGES_PER_LOOK = 8;
 
-/** Writes this character for what is not UTF-8. */
+/** This decoder writes this character for bytes that are not UTF-8. */
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const REPLACEMENT = "\u{FFFD}";
-/** Throws for what is not UTF-8. Eight times slower. */
+/** Throws if bytes are not UTF-8. Eight times slower. */
 const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 interface Queued {
@@ -99,21 +99,24 @@ export class NoiseLink implements Link {
     this.#writer = new RecordWriter(keys.send, (records) => this.#sendRecords(records));
   }
 
-  /** Bytes kept for the receiver, and for messages that are not whole yet. */
+  /** How many bytes are kept for the receiver and for incomplete messages. */
   get heldBytes(): number {
     return this.#queuedBytes + this.#reader.heldBytes;
   }
 
-  /** Resolves when all that was sent has left, or cannot. */
+  /** Resolves when everything that was sent has left, or never will. */
   get flushed(): Promise<void> {
     return this.#sending;
   }
 
   // ------------------------------------------------------------ for the owner of the websocket
 
-  /** A data frame of this stream has come. Its payload is lent. A promise: nothing more is to be read before it resolves. */
+  /**
+   * A data frame of this stream has come. Its payload is lent. If this returns a promise, do not read more before it
+   * resolves.
+   */
   take({ seq, segmentIndex, segmentCount, payload }: RelayData): void | Promise<void> {
-    // Nobody sends messages in segments; the reference ignores them, too.
+    // No known program sends segments. The reference ignores them, too.
     if (this.#ended !== null || segmentIndex !== 0 || segmentCount !== 1) return;
     try {
       const opening = this.#reader.take(seq, payload)?.catch((error) => this.#break(error));
@@ -128,11 +131,14 @@ export class NoiseLink implements Link {
     this.#options.window?.acknowledge(seq);
   }
 
-  /** The peer has ended the stream, or the websocket is gone. What came before is still handed on, if it can be at once. */
+  /**
+   * The peer has ended the stream, or the websocket is gone. What came before is still delivered if that is possible at
+   * once.
+   */
   end(end: LinkEnd): void {
     const { opening } = this.#reader;
     if (opening !== null) {
-      // It came before the end.
+      // This message came before the end.
       opening.catch(() => {}).then(() => this.end(end));
       return;
     }
@@ -187,7 +193,7 @@ export class NoiseLink implements Link {
     this.#options.carrier.probe(withinMs);
   }
 
-  /** What was sent leaves first; then the stream is reset, which is the relay's only way to say goodbye. */
+  /** What was sent leaves first. Then the stream is reset, which is the relay's only way to end one. */
   close(farewell?: Farewell): void {
     if (this.#ended !== null) return;
     this.#ended = { type: "closedByUs" };
@@ -230,7 +236,7 @@ export class NoiseLink implements Link {
   #reset(reason: string, why: string): void {
     if (this.#ended !== null) return;
     this.#ended = { type: "violation", reason: why };
-    // It came before the rule was broken, but nothing of it can be answered any more.
+    // It came before the rule was broken, but its answer could not be sent any more.
     this.#dropQueue();
     this.#options.window?.end();
     this.#options.carrier.sendSoon(this.#options.frames.reset(reason));
@@ -249,7 +255,7 @@ export class NoiseLink implements Link {
     this.#interrupt();
   }
 
-  /** Waits for the receiver, but not beyond the end. */
+  /** Waits for the receiver or the end. */
   async #untilEnd(busy: Promise<void>): Promise<void> {
     if (this.#ended !== null) return;
     this.#isReceiverBusy = true;
@@ -265,11 +271,11 @@ export class NoiseLink implements Link {
 function textOf(bytes: Bytes): InboundMessage {
   const text = decoder.decode(bytes);
   if (!text.includes(REPLACEMENT)) return text;
-  // The peer may have meant that character.
+  // The peer may have sent that character itself.
   try {
     return strictDecoder.decode(bytes);
   } catch {
-    // The decoder says no more than that.
+    // The decoder's error says nothing more.
     return null;
   }
 }

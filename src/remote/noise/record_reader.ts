@@ -34,12 +34,12 @@ export class RecordReader {
   /** Records that came before one that is missing. */
   readonly #early = new Map<number, Bytes>();
   #earlyBytes = 0;
-  /** Opening goes on elsewhere; what is opened is taken in order. */
+  /** Opening is asynchronous. The results are used in order. */
   #opening: Promise<void> | null = null;
   #openingBytes = 0;
   readonly #length = new Uint8Array(LENGTH_BYTES);
   #lengthFilled = 0;
-  /** Bytes missing of the message being gathered; null between two. */
+  /** How many bytes the current message still lacks; null between two messages. */
   #missing: number | null = null;
   readonly #gathered = new GatheredBytes();
   #failure: NoiseError | null = null;
@@ -50,22 +50,22 @@ export class RecordReader {
     this.#maxMessageBytes = maxMessageBytes;
   }
 
-  /** Bytes kept here: of records that wait, and of the message that is not whole yet. */
+  /** How many bytes are kept: of waiting records and of the incomplete message. */
   get heldBytes(): number {
     return this.#earlyBytes + this.#openingBytes + this.#gathered.length;
   }
 
-  /** Bytes of records that are being opened. */
+  /** How many bytes of records are being opened. */
   get openingBytes(): number {
     return this.#openingBytes;
   }
 
-  /** Settles when all records that have been taken are open; null when there is nothing to wait for. */
+  /** Settles when all records so far are open; null if there is nothing to wait for. */
   get opening(): Promise<void> | null {
     return this.#opening;
   }
 
-  /** Nothing more is wanted: lets go of what is held. */
+  /** Nothing more is wanted: frees what is kept. */
   stop(): void {
     this.#failure ??= new NoiseError("the stream is over");
     this.#gathered.clear();
@@ -74,8 +74,8 @@ export class RecordReader {
   }
 
   /**
-   * Takes the record of this place, in whatever order. The bytes are copied if they are kept. A promise when opening takes
-   * its time: it settles when this record has been dealt with. Throws or rejects with `NoiseError`, from then on always.
+   * Takes the record with this number, in any order. Bytes that are kept are copied. Returns a promise if opening takes
+   * time, which settles when this record has been handled. After the first `NoiseError` every call throws or rejects.
    */
   take(seq: number, sealed: Bytes): void | Promise<void> {
     if (this.#failure !== null) throw this.#failure;
@@ -110,7 +110,7 @@ export class RecordReader {
       this.#openingBytes -= sealed.length;
       if (this.#opening === opening) this.#opening = null;
     });
-    // The latest one rejects with the same failure, and somebody waits for that.
+    // The latest promise rejects with the same failure, and that one is awaited.
     opening.catch(() => {});
     this.#opening = opening;
     return opening;
@@ -157,7 +157,7 @@ export class RecordReader {
     }
   }
 
-  /** Where the message begins, or goes on. An empty message does not count: no JSON text is empty. */
+  /** A message begins or goes on here. Empty messages are ignored: no JSON text is empty. */
   #takeLength(plain: Bytes, start: number): number {
     let at = start;
     while (at < plain.length && this.#lengthFilled < LENGTH_BYTES) this.#length[this.#lengthFilled++] = plain[at++]!;

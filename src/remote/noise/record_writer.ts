@@ -1,9 +1,10 @@
 /**
- * Messages -> sealed records. The stream of plain bytes is, for every message, four bytes of length (big-endian) and its
- * UTF-8, cut into records wherever one is full: short messages share a record, long ones take many.
+ * Messages -> sealed records. The stream of plain bytes has, for every message, four bytes of length (big-endian) and
+ * its UTF-8. It is divided into records that are as full as possible: short messages share a record, long ones take
+ * many.
  *
- * Records of one batch are sealed together, which is three times as fast as one after the other. A batch also is what one
- * stream sends before others get their turn.
+ * The records of a batch are sealed together, which is three times as fast as one after the other. A batch is also what
+ * one stream sends before others have their turn.
  */
 
 import type { Bytes } from "../../bytes.ts";
@@ -12,23 +13,23 @@ import { StreamedMessage, writeStreamed } from "../../rpc/streamed_message.ts";
 import type { AeadKey } from "./aead.ts";
 import { MAX_RECORD_BYTES } from "./limits.ts";
 
-/** One record with its place in the stream. */
+/** One record with its number in the stream. */
 export interface SealedRecord {
   readonly seq: number;
   readonly sealed: Bytes;
 }
 
-/** Takes the records of a batch; the next batch waits for it. */
+/** Sends the records of a batch. The next batch waits for it. */
 export type SendRecords = (records: readonly SealedRecord[]) => Promise<void>;
 
 const RECORDS_PER_BATCH = 8;
 const BATCH_BYTES = RECORDS_PER_BATCH * MAX_RECORD_BYTES;
 const LENGTH_BYTES = 4;
-/** What the length can say. */
+/** The longest message that the four bytes can express. */
 const MAX_MESSAGE_BYTES = 2 ** 32 - 1;
 /** Sequence numbers are 32 bits: 256 TiB in one connection. */
 const MAX_SEQ = 2 ** 32 - 1;
-/** Most batches are a short message or two: those get a buffer that is no longer than they are. */
+/** Most batches are one or two short messages. They get a buffer of just their length. */
 const MIN_BUFFER_BYTES = 512;
 
 const encoder = new TextEncoder();
@@ -45,7 +46,7 @@ export class RecordWriter {
     this.#send = send;
   }
 
-  /** Resolves when all records have been taken. One call at a time. */
+  /** Resolves when all records were sent. One call at a time. */
   async write(messages: readonly OutboundMessage[]): Promise<void> {
     for (const message of messages) {
       if (message instanceof StreamedMessage) await this.#putStreamed(message);
@@ -55,7 +56,7 @@ export class RecordWriter {
     await this.#flush();
   }
 
-  /** Whole, behind what is there, if there is room whatever its characters. */
+  /** Appends it whole if there is room for it whatever its characters are. */
   #putShort(message: string | AsciiParts): boolean {
     const isAscii = typeof message !== "string";
     const needed = LENGTH_BYTES + textLength(message) * (isAscii ? 1 : 3);
@@ -133,7 +134,7 @@ export class RecordWriter {
       const plain = this.#buffer.subarray(at, Math.min(at + MAX_RECORD_BYTES, this.#filled));
       sealing.push({ seq: this.#seq++, sealed: this.#key.seal(plain) });
     }
-    // A buffer of its own for the next one: this one is being read until all is sealed.
+    // The next batch gets a new buffer: this one is read until all is sealed.
     this.#buffer = new Uint8Array(0);
     this.#filled = 0;
     const records: SealedRecord[] = [];

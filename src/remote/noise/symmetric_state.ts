@@ -11,7 +11,7 @@ const EMPTY = new Uint8Array(0);
 export class SymmetricState {
   #chainingKey: Bytes;
   #hash: Bytes;
-  /** Null while no key is set: then bytes travel in clear. */
+  /** Null while no key is set: then bytes are not encrypted. */
   #key: AeadKey | null = null;
 
   /** The name is longer than a hash, so it is hashed. */
@@ -49,7 +49,7 @@ export class SymmetricState {
     return plaintext;
   }
 
-  /** The initiator's key to send with, and the responder's. */
+  /** The keys for sending: the initiator's, then the responder's. */
   split(): readonly [AeadKey, AeadKey] {
     const [first, second] = this.#derive(EMPTY, 2);
     return [new AeadKey(first!), new AeadKey(second!)];

@@ -1,4 +1,4 @@
-/** One request of JSON, its answer read whole within a bound and a time. Redirects are not followed. */
+/** Sends one JSON request and reads the whole answer, within a size and a time. Does not follow redirects. */
 
 import type { Clock } from "../../clock.ts";
 import type { Dialer } from "../../http/dialer.ts";
@@ -9,7 +9,7 @@ export interface AskOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly dialer: Dialer;
   readonly clock: Clock;
-  /** For all of it. */
+  /** For everything together. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
@@ -62,7 +62,7 @@ async function ask(question: Question, { url, dialer, clock, timeoutMs, signal }
       response.close();
     }
   } catch (error) {
-    // What was waiting was rejected because the socket is gone, and not because of what is wrong.
+    // The pending operation failed because we closed the socket. The actual reason is another.
     throw life.signal.aborted ? life.signal.reason : error;
   } finally {
     cancel();

@@ -1,8 +1,8 @@
 /**
  * The calls an executor makes to its registry: `register` in both forms, and `validate` for each harness that knocks.
  *
- * Answers are read strictly and within bounds; redirects are not followed. Errors are `RegistryError`, in the reference's
- * words, and never hold the token.
+ * Answers are read strictly and within bounds; redirects are not followed. Errors are `RegistryError`s with the
+ * reference's texts, and never contain the token.
  */
 
 import type { Clock } from "../../clock.ts";
@@ -22,11 +22,11 @@ import {
 } from "./registry_error.ts";
 import { isThisMachine, type RegistryAddress, registryCall } from "./registry_url.ts";
 
-/** Where the token comes from. It may change while the executor runs. */
+/** The source of the token, which may change while the executor runs. */
 export interface Credential {
-  /** The token as it is now. Rejects with `RegistryError` when there is none. */
+  /** The present token. Rejects with `RegistryError` if there is none. */
   token(): Promise<string>;
-  /** Whether answers must not be quoted, because they could hold the token. */
+  /** Whether answers must not be quoted, because they could contain the token. */
   readonly isConfidential: boolean;
 }
 
@@ -35,12 +35,12 @@ export interface RegistryClientOptions {
   readonly credential: Credential;
   readonly dialer: Dialer;
   readonly clock: Clock;
-  /** Whether websockets in clear beyond this machine are accepted. */
+  /** Whether websockets without TLS beyond this machine are accepted. */
   readonly isInsecureAccepted: boolean;
   readonly timeoutMs?: number;
 }
 
-/** What the registry answered. The URL is a credential. */
+/** The registry's answer. The URL is a credential. */
 export interface Registration {
   readonly registrationId: string;
   readonly url: string;
@@ -53,14 +53,16 @@ export interface Registration {
 /** For register and validate. The reference's value. */
 const REGISTRY_TIMEOUT_MS = 10_000;
 
-/** Clients that can come at the same moment: more than a rendezvous asks for, and far from using up descriptors. */
+/** The most spare websockets: more than any rendezvous asks for, and far from using up descriptors. */
 const MAX_SPARE_CONNECTIONS = 16;
 
-/** Below it a batch of records would not fit; above it a stream would hold more than its own buffers do. */
+/**
+ * The bounds of a stream's window. A batch of records must fit, and a stream should not hold more than its own buffers.
+ */
 const MIN_STREAM_WINDOW_BYTES = 512 * 1024;
 const MAX_STREAM_WINDOW_BYTES = 64 * 1024 * 1024;
 
-/** How the seed form names itself when nobody gives it a name. */
+/** The default name in the seed form. */
 export const DEFAULT_NAME = "codex-exec-server";
 
 export class RegistryClient {
@@ -119,7 +121,7 @@ export class RegistryClient {
     };
   }
 
-  /** Whether the registry has given this harness its authorization. */
+  /** Whether the authorization of this harness comes from the registry. */
   async validate(
     { registrationId, harness, authorization, streamId }: {
       registrationId: string;
@@ -222,7 +224,7 @@ export class RegistryClient {
   }
 }
 
-/** A stream id is any text, a header is not. */
+/** A stream id can be any text, but a header cannot. */
 function headerSafe(value: string): string {
   // deno-lint-ignore no-control-regex
   return value.replace(/[\x00-\x1f\x7f]/g, "?");

@@ -1,5 +1,5 @@
 /**
- * What can go wrong with the registry, in the reference's words, and whether trying again may help.
+ * The errors of the registry, with the reference's texts, and whether trying again may help.
  *
  * Messages never hold the token. Bodies of refusals are quoted in part, unless the caller's credential forbids it.
  */
@@ -20,13 +20,13 @@ export class RegistryError extends Error {
   }
 }
 
-/** More of a body is not for an error message. */
+/** How much of a body an error message quotes. */
 const MAX_QUOTED_CHARS = 4096;
 
-/** These may pass: too slow, too early, too many, and any failure of a server or a proxy (5xx). */
+/** Statuses that may pass: too slow, too early, too many, and failures of servers and proxies (5xx). */
 const PASSING_CLIENT_ERRORS: readonly number[] = [408, 425, 429];
 
-/** What cannot work, in words of its own. */
+/** A final error with its own text. */
 export function configurationFailure(message: string): RegistryError {
   return new RegistryError(message, { isFinal: true });
 }
@@ -39,7 +39,7 @@ export function authenticationError(kind: RegistryKind, what: string): RegistryE
   return new RegistryError(`${kind} registry authentication error: ${what}`, { isFinal: true });
 }
 
-/** The registry could not be asked. */
+/** The registry could not be reached. */
 export function unreachable(kind: RegistryKind, cause: unknown): RegistryError {
   const reason = messageOf(cause);
   return new RegistryError(`${kind} registry request failed: error sending request: ${reason}`, {
@@ -48,14 +48,14 @@ export function unreachable(kind: RegistryKind, cause: unknown): RegistryError {
   });
 }
 
-/** The registry's answer is not one. */
+/** The registry's answer is malformed. */
 export function badAnswer(kind: RegistryKind, reason: string): RegistryError {
   return new RegistryError(`${kind} registry request failed: error decoding response body: ${reason}`, {
     isFinal: true,
   });
 }
 
-/** The registry said no. */
+/** The registry refused. */
 export function refusedBy(
   kind: RegistryKind,
   status: number,

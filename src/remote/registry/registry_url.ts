@@ -1,6 +1,6 @@
 /**
- * The registry's base URL and the paths below it, joined as the reference joins them: as text. Also says whether a token
- * may be sent there: in clear only within this machine, unless the operator accepts the risk.
+ * The registry's base URL and the paths below it, joined as the reference joins them: as text. Also says whether a
+ * token may be sent there: without TLS only within this machine, unless the operator accepts the risk.
  */
 
 import { isLoopbackAddress } from "../../transport/listen/ip_address.ts";
@@ -36,18 +36,18 @@ export function registryAddress(
   return { kind, base, id };
 }
 
-/** Where a verb is asked for. */
+/** The URL of a verb. */
 export function registryCall({ kind, base, id }: RegistryAddress, verb: "register" | "connect" | "validate"): URL {
   return new URL(`${base}/cloud/${kind}/${id}/${verb}`);
 }
 
-/** Whether the connection to this host stays within this machine, whatever its names resolve to. */
+/** Whether the connection to this host certainly stays within this machine. */
 export function isThisMachine(hostname: string): boolean {
   const bare = hostname.replace(/^\[|\]$/g, "");
   return bare === "localhost" || isLoopbackAddress(bare);
 }
 
-/** What may be shown of a URL that is a credential. */
+/** The part of a URL that may be shown, if the URL is a credential. */
 export function originOf(url: string): string {
   return URL.parse(url)?.host ?? "an unreadable URL";
 }

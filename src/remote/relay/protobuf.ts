@@ -47,7 +47,7 @@ export class FieldReader {
     throw new MalformedMessage("number is too long");
   }
 
-  /** The bytes of a field that says its length, lent: they lie in the message. */
+  /** The bytes of a field with a length. They are lent: they lie in the message. */
   bytes(): Uint8Array<ArrayBuffer> {
     const length = this.uint32();
     const end = this.#at + length;
@@ -57,7 +57,7 @@ export class FieldReader {
     return value;
   }
 
-  /** Passes over a field that nobody here knows. */
+  /** Skips an unknown field. */
   skip(wireType: number): void {
     switch (wireType) {
       case WIRE_TYPE.varint:
@@ -74,7 +74,7 @@ export class FieldReader {
     }
   }
 
-  /** One of an unknown field may have 64 bits. */
+  /** A number in an unknown field may have 64 bits. */
   #skipVarint(): void {
     for (let count = 0; count < MAX_VARINT_BYTES; count++) {
       const byte = this.#bytes[this.#at++];
@@ -96,7 +96,7 @@ export function varintBytes(value: number): number {
   return bytes;
 }
 
-/** Writes fields one behind the other into an array that is long enough. */
+/** Writes fields one after the other into an array that is long enough. */
 export class FieldWriter {
   readonly #target: Uint8Array<ArrayBuffer>;
   #at: number;

@@ -14,13 +14,13 @@ export const RELAY_VERSION = 1;
 export interface RelayFrame {
   readonly version: number;
   readonly streamId: string;
-  /** Null: none that is known. */
+  /** Null: no known body. */
   readonly body: RelayBody | null;
 }
 
 export type RelayBody =
   | RelayData
-  /** Everything up to this record was taken. */
+  /** Everything up to this record was passed on. */
   | { readonly type: "ack"; readonly seq: number }
   | { readonly type: "resume"; readonly nextSeq: number }
   | { readonly type: "reset"; readonly reason: string }
@@ -100,7 +100,7 @@ export function decodeRelayFrame(message: Uint8Array<ArrayBuffer>): RelayFrame {
         reader.skip(wireType);
     }
   }
-  // The number stands beside the body, in whatever order.
+  // The number stands beside the body, in any order.
   return { version, streamId, body: body?.type === "ack" ? { type: "ack", seq: ack } : body };
 }
 
@@ -192,7 +192,7 @@ export class RelayFrameEncoder {
     return this.#wrap(FRAME.resume, inner);
   }
 
-  /** Everything up to this record was taken. */
+  /** Everything up to this record was passed on. */
   ack(seq: number): Uint8Array<ArrayBuffer> {
     const seqBytes = seq === 0 ? 0 : 1 + varintBytes(seq);
     const frame = new Uint8Array(this.#head.length + seqBytes + 2);

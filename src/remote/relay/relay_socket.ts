@@ -1,7 +1,7 @@
 /**
  * A websocket that carries relay frames: messages in and out, one frame each. The one place where frames are read.
  *
- * Text messages, and anything that is not a frame, are passed over, as the reference does; what the frames mean is left to the owner.
+ * Like the reference, it ignores text messages and anything that is not a frame. The owner interprets the frames.
  */
 
 import type { Bytes } from "../../bytes.ts";
@@ -18,8 +18,8 @@ export interface RawSocket {
 }
 
 /**
- * Frames that nobody waits for and that have not left: resets, and answers to handshakes. A peer that does not read them
- * and asks for more is not one.
+ * How many frames may wait that were sent without waiting: resets, and answers to handshakes. A peer that does not read
+ * them and causes more is not a client.
  */
 const MAX_SOON_FRAMES = 1024;
 
@@ -31,7 +31,7 @@ export class RelaySocket {
     this.#socket = socket;
   }
 
-  /** Hands on every frame until the websocket ends. Payloads are lent. */
+  /** Delivers every frame until the websocket ends. Payloads are lent. */
   run(onFrame: (streamId: string, body: RelayBody) => void | Promise<void>): Promise<LinkEnd> {
     return this.#socket.receive(({ isText, bytes }) => {
       const frame = isText ? null : frameIn(bytes);
@@ -49,7 +49,7 @@ export class RelaySocket {
       return this.#socket.close({ cause: "violation", reason: "too many frames that are not read" });
     }
     this.#soonFrames++;
-    // When it cannot be sent the websocket is gone, and its end tells everybody.
+    // If it cannot be sent, the websocket is gone, and its end is reported elsewhere.
     this.send([frame]).catch(() => {}).finally(() => this.#soonFrames--);
   }
 

@@ -1,13 +1,13 @@
 /**
- * How much of one stream may be on its way: what was sent and not yet acknowledged by the rendezvous.
+ * Bounds how much of one stream is under way: sent, and not yet acknowledged by the rendezvous.
  *
- * All streams share a websocket, so a stream whose client does not read has to wait here, where it holds up nobody else.
- * Bytes are those of payloads, as both sides count them.
+ * All streams share a websocket, so a stream whose client does not read has to wait here, where it delays nobody else.
+ * Only bytes of payloads count, on both sides.
  */
 
 import type { Clock } from "../../clock.ts";
 
-/** How long what was sent before the end of a stream may wait for its client: as long as on a websocket. */
+/** How long data that was sent before the end of a stream may wait for its client: as long as on a websocket. */
 const LINGER_MS = 1000;
 
 export interface SendWindowOptions {
@@ -24,7 +24,7 @@ export interface SentRecord {
 export class SendWindow {
   readonly #bytes: number;
   readonly #clock: Clock;
-  /** Not acknowledged, in order. */
+  /** Records that are not acknowledged, in order. */
   #pending: SentRecord[] = [];
   #pendingBytes = 0;
   #isOver = false;
@@ -37,8 +37,8 @@ export class SendWindow {
   }
 
   /**
-   * Takes the place of these records. A promise: there is no room yet; it rejects when the stream ends before there is.
-   * One call at a time. More than the whole window has room when nothing else is on its way.
+   * Takes room for these records. Returns a promise if there is no room yet, which rejects if the stream ends first.
+   * One call at a time. If nothing else is under way, there is room even for more than the window.
    */
   take(records: readonly SentRecord[]): void | Promise<void> {
     const bytes = records.reduce((sum, record) => sum + record.bytes, 0);
@@ -54,7 +54,7 @@ export class SendWindow {
     this.#wake();
   }
 
-  /** The stream is being ended: what waits has a moment left. */
+  /** The stream is ending: what waits has little time left. */
   finish(): void {
     if (!this.#isOver) this.#cancelLinger = this.#clock.setTimer(LINGER_MS, () => this.end());
   }

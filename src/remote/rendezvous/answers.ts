@@ -1,4 +1,4 @@
-/** The registry's HTTP answers: JSON, small, and never with anything in them that the peer has sent as a secret. */
+/** The registry's HTTP answers: small, in JSON, and without any secret that the peer has sent. */
 
 import { type HttpResponse, httpResponse, type HttpStatus } from "../../transport/door/http_response.ts";
 
@@ -8,7 +8,7 @@ export function jsonAnswer(value: unknown): HttpResponse {
   return httpResponse(200, `${JSON.stringify(value)}\n`, JSON_TYPE);
 }
 
-/** A refusal in the form that the reference's programs show to people. */
+/** A refusal, in the form that the reference's programs show to people. */
 export function problem(
   status: HttpStatus,
   code: string,

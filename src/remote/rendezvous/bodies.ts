@@ -1,6 +1,6 @@
 /**
- * The bodies of the registry's requests. Unknown members are passed over, since other versions send some; inside a public
- * key they are not, as at the reference.
+ * The bodies of the registry's requests. Unknown members are ignored, since other versions send some. Inside a public
+ * key they are refused, as in the reference.
  */
 
 import * as z from "zod/mini";
@@ -66,7 +66,7 @@ export function decodeBody<Schema extends z.ZodMiniType>(
   return { complaint: `${issue!.path.join(".") || "the body"}: ${issue!.message}` };
 }
 
-/** Names a public key, as executors and clients of ours show it: `SHA256:` and the digest of what makes it up. */
+/** The fingerprint of a public key, as our executors and clients show it: `SHA256:` and a digest of its parts. */
 export async function keyFingerprint({ suite, x25519_public_key, mlkem768_public_key }: PublicKey): Promise<string> {
   const parts = [new TextEncoder().encode(suite), ...[x25519_public_key, mlkem768_public_key].map(fromBase64)];
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", concatBytes(parts)));

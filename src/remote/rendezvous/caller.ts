@@ -1,17 +1,17 @@
-/** Who asks for what: the terms in which the parts of the rendezvous speak of requests. */
+/** The types by which the parts of the rendezvous describe who requests what. */
 
 import type { DoorRequest } from "../../transport/door/door.ts";
 import type { TokenEntry } from "../../transport/tokens/token_file.ts";
 
 export type Request = DoorRequest<null>;
 
-/** One who has shown a token that is good for what is wished. */
+/** A peer whose token allows what it requests. */
 export interface Caller {
   readonly entry: TokenEntry;
   readonly address: string;
 }
 
-/** What every audit line about it says. */
+/** The fields of every audit line about it. */
 export function auditFields(executor: string, { entry, address }: Caller) {
   return { executor, token: entry.name, address };
 }

@@ -1,11 +1,11 @@
-/** How many websockets each token and each address has, against what it may have. */
+/** Counts and limits the websockets of each token and each address. */
 
 export interface ConnectionCountLimits {
   readonly perToken: number;
   readonly perAddress: number;
 }
 
-/** A place that was taken; give it back once. */
+/** A counted connection. Release it once. */
 export type Place = () => void;
 
 export class ConnectionCounts {
@@ -17,7 +17,7 @@ export class ConnectionCounts {
     this.#limits = limits;
   }
 
-  /** A place for a connection, or why there is none. */
+  /** Counts a connection, or says why there is no room for it. */
   take(token: string, address: string): Place | string {
     const { perToken, perAddress } = this.#limits;
     if ((this.#byToken.get(token) ?? 0) >= perToken) return `a token may have ${perToken} connections at once`;

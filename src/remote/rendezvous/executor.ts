@@ -1,16 +1,16 @@
-/** What the registry knows of every executor, whatever it speaks. */
+/** What the registry knows of every executor, of any kind. */
 
 import type { PublicKey } from "./bodies.ts";
 
 /**
- * What goes over an executor's websockets: JSON-RPC of one client each; frames of many clients; the same, encrypted from
+ * What an executor's websockets carry: JSON-RPC of one client each; frames of many clients; the same, encrypted from
  * end to end.
  */
 export type ExecutorKind = "plain" | "relay" | "noise";
 
 /** One registration: what an executor has said of itself. */
 export interface Registration {
-  /** Which URLs are good for it. In the plain form all registrations of one process have the same. */
+  /** Selects the URLs that are valid for it. In the plain form all registrations of one process have the same. */
   readonly registrationId: string;
   readonly executorId: string;
   readonly kind: ExecutorKind;
@@ -25,28 +25,28 @@ export interface Registration {
   readonly publicKey: PublicKey | null;
   /** The digest of that key. */
   readonly fingerprint: string | null;
-  /** For the kind `noise`: whether it understands what it is told about its streams. */
+  /** For the kind `noise`: whether it understands acknowledgements of its streams. */
   readonly hasStreamAcks: boolean;
 }
 
 export interface Executor {
   readonly kind: ExecutorKind;
-  /** The latest. */
+  /** The latest registration. */
   registration: Registration;
   /** Whether it has a websocket. */
   readonly isConnected: boolean;
-  /** Since when; null when it has none. */
+  /** Since when it has one; null if it has none. */
   readonly connectedSince: Date | null;
-  /** How long it has shown no life; null when it has no websocket. */
+  /** For how long it was silent; null if it has no websocket. */
   readonly silentMs: number | null;
   readonly clients: number;
-  /** Asks all its websockets for a sign of life and drops those that give none. Whether one has. */
+  /** Asks all its websockets for a sign of life and drops those that give none. Returns whether one did. */
   isAlive(withinMs: number): Promise<boolean>;
   /** Drops all its websockets. */
   close(reason: string): void;
 }
 
-/** As `GET /executors` shows it. */
+/** An executor in the answer to `GET /executors`. */
 export interface ExecutorListing {
   readonly id: string;
   readonly kind: ExecutorKind;

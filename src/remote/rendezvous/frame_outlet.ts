@@ -1,8 +1,8 @@
 /**
  * The writing half of a frame socket: pieces of the partner's frames, and control frames of our own between them.
  *
- * Promises: one writer at a time; no control frame within another frame; pings and pongs queue nothing. Closing the
- * stream is left to the owner.
+ * Promises: one writer at a time; no control frame within another frame; pings and pongs do not pile up. The owner
+ * closes the stream.
  */
 
 import type { Bytes } from "../../bytes.ts";
@@ -10,12 +10,15 @@ import type { Clock } from "../../clock.ts";
 import type { ByteStream } from "../../transport/byte_stream.ts";
 import { encodeFrame, OPCODE } from "../../transport/websocket/websocket_frames.ts";
 
-/** A write that took this long has waited for the peer. */
+/** A write that takes longer has waited for the peer. */
 const WAITED_MS = 50;
 
 export interface FrameOutletOptions {
   readonly clock: Clock;
-  /** Called when the peer has taken bytes that had to wait. Bytes that the kernel takes at once say nothing about it. */
+  /**
+   * Called when the peer has read bytes that had to wait. Bytes that the kernel accepts at once say nothing about the
+   * peer.
+   */
   readonly onTaken: () => void;
   /** Called when a control frame could not be written. Failures of pieces are reported by `send`. */
   readonly onFailure: (error: unknown) => void;
@@ -26,7 +29,7 @@ export class FrameOutlet {
   readonly #options: FrameOutletOptions;
   /** The write under way; others wait for it. */
   #writing: Promise<void> | null = null;
-  /** The last piece written ends within a frame: control frames wait. */
+  /** Whether the last piece ended within a frame: then control frames wait. */
   #isWithinFrame = false;
   #pendingPong: Bytes | null = null;
   #isFinishing = false;
@@ -37,7 +40,7 @@ export class FrameOutlet {
     this.#options = options;
   }
 
-  /** Sends a piece of frames. Null when it has left at once. Rejects when the connection is gone. */
+  /** Sends a piece of frames. Returns null if it has left at once. Rejects if the connection is gone. */
   send(piece: Bytes, endsWithinFrame: boolean): Promise<void> | null {
     if (this.#isFinishing || this.#isClosed) return Promise.reject(new Error("the other side has gone"));
     if (this.#writing !== null || this.#stream.writeNow === undefined) return this.#sendRest(piece, endsWithinFrame);
@@ -48,7 +51,7 @@ export class FrameOutlet {
     return null;
   }
 
-  /** Not while data is under way, which will itself show whether the peer lives. */
+  /** Not while data is under way: that data itself shows whether the peer is alive. */
   ping(): void {
     if (this.#mayWriteControl) this.#writeControl(encodeFrame(OPCODE.ping, new Uint8Array(0)));
   }
@@ -60,7 +63,7 @@ export class FrameOutlet {
     else this.#pendingPong = frame;
   }
 
-  /** Takes no more; lets what was sent leave, then this frame, and ends our side of the stream. */
+  /** Accepts no more. Lets what was sent leave, then this frame, and ends our side of the stream. */
   async finish(lastFrame: Bytes | null): Promise<void> {
     this.#isFinishing = true;
     while (this.#writing !== null) await this.#writing;

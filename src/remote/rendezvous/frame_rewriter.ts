@@ -1,39 +1,40 @@
 /**
- * Turns the frames of one peer into frames for another, in place: masks come off, headers shrink, payloads move up.
+ * Turns the frames of one peer into frames for another, in place: removes masks, shortens headers, and moves payloads
+ * up.
  *
- * A frame of any length passes through a buffer of any length, piece by piece. Only headers are looked at, and nothing is
- * kept. Control frames belong to one connection and are handed to its owner instead.
+ * A frame of any length passes through a buffer of any length, piece by piece. Only headers are read, and nothing is
+ * kept. Control frames belong to one connection, so they go to its owner instead.
  */
 
 import type { Bytes } from "../../bytes.ts";
 import { applyMask, MASK_BYTES, readMask } from "../../transport/websocket/websocket_mask.ts";
 import { CLOSE_CODE, MAX_CONTROL_PAYLOAD_BYTES, OPCODE } from "../../transport/websocket/websocket_frames.ts";
 
-/** The longest header of a masked frame, and the longest control frame: what has to be in the buffer at once. */
+/** What must fit into the buffer: the longest header of a masked frame, and the longest control frame. */
 export const MIN_REWRITE_BYTES = 14 + MAX_CONTROL_PAYLOAD_BYTES;
 
 export type Rewritten =
   /**
-   * Frames for the other peer lie at the beginning of the buffer, up to `outEnd`; what comes from `rest` on is not
-   * complete enough to be read.
+   * Frames for the other peer lie at the beginning of the buffer, up to `outEnd`. What begins at `rest` is still
+   * incomplete.
    */
   | { readonly type: "frames"; readonly outEnd: number; readonly rest: number }
-  /** The peer has broken the protocol. What lies before it is good. */
+  /** The peer has broken the protocol. What comes before that is valid. */
   | { readonly type: "violation"; readonly outEnd: number; readonly reason: string; readonly closeCode: number };
 
 export class FrameRewriter {
-  /** What is left of the frame whose payload is passing. */
+  /** How much is left of the frame whose payload is passing. */
   #payloadLeft = 0;
   #mask = 0;
 
-  /** Whether the bytes passed on end within a frame, so that nothing else may be written behind them. */
+  /** Whether the bytes that were passed on end within a frame, so that nothing else may be written after them. */
   get isWithinFrame(): boolean {
     return this.#payloadLeft > 0;
   }
 
   /**
-   * Rewrites what lies in the buffer before `end`. `onControl` gets the opcode and the payload of control frames, which
-   * is lent; false ends the reading.
+   * Rewrites what lies in the buffer before `end`. `onControl` gets the opcode of each control frame and its payload,
+   * which is lent. If it returns false, reading stops.
    */
   rewrite(buffer: Bytes, end: number, onControl: (opcode: number, payload: Bytes) => boolean): Rewritten {
     let at = 0;

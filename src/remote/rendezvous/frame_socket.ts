@@ -1,9 +1,9 @@
 /**
- * One websocket whose frames are passed on to a partner as they come, and which passes on its partner's.
+ * One websocket of a pair. Each passes the frames that it gets on to its partner.
  *
- * Promises: at most one buffer of what is passed on is held, whatever the length of frames; nothing is read while the
- * partner takes nothing, so that TCP slows the sender down; pings are answered and sent here; a peer that shows no life
- * is dropped; `run` resolves exactly once, after which the stream is closed. Who is whose partner is decided elsewhere.
+ * Promises: at most one buffer of data is held, however long frames are; nothing is read while the partner does not
+ * accept more, so that TCP slows the sender down; pings are sent and answered here; a silent peer is dropped; `run`
+ * resolves exactly once, after which the stream is closed. Others decide which sockets are partners.
  */
 
 import type { Bytes } from "../../bytes.ts";
@@ -19,22 +19,22 @@ export interface FrameSocketOptions {
   readonly clock: Clock;
   /** Bytes that came behind the handshake in the same packet. */
   readonly initialBytes: Uint8Array;
-  /** Resolves when everybody else has had a turn. */
+  /** Resolves when other work has had a turn. */
   readonly turn: () => Promise<void>;
   readonly pingIntervalMs?: number;
   readonly maxSilentMs?: number;
 }
 
-/** Why a socket ended, and with which close code its partner is to be told. */
+/** Why a socket ended, and the close code for its partner. */
 export interface SocketEnd {
   readonly by: "peer" | "us" | "violation" | "silence" | "failure";
   readonly code: number;
   readonly reason: string;
 }
 
-/** Buffer of a socket that idles. */
+/** The buffer of an idle socket. */
 const IDLE_READ_BYTES = 4 * 1024;
-/** Buffer of a socket that is busy: large enough that system calls do not count, small enough to have thousands. */
+/** The buffer of a busy socket: so large that system calls cost little, so small that there can be thousands. */
 const BUSY_READ_BYTES = 128 * 1024;
 /** How long one socket may pass on without a pause. */
 const SLICE_MS = 2;
@@ -52,7 +52,7 @@ export class FrameSocket {
 
   #end: SocketEnd | null = null;
   readonly #ending = Promise.withResolvers<SocketEnd>();
-  /** The peer has said goodbye; what it sent before is passed on first. */
+  /** The peer has sent a close frame. What it sent before is passed on first. */
   #goodbye: (() => void) | null = null;
   #interrupt: () => void = () => {};
   #isStreamClosed = false;
@@ -77,7 +77,7 @@ export class FrameSocket {
     this.#schedulePing();
   }
 
-  /** Bytes received from the peer, with all headers. */
+  /** How many bytes came from the peer, with all headers. */
   get receivedBytes(): number {
     return this.#receivedBytes;
   }
@@ -91,12 +91,12 @@ export class FrameSocket {
     return this.#end !== null;
   }
 
-  /** How long the peer has shown no life. */
+  /** For how long the peer was silent. */
   get silentMs(): number {
     return this.#options.clock.now() - this.#lifeSignAtMs;
   }
 
-  /** From now on what the peer sends goes to this partner. Until then it may only ping. */
+  /** From now on the peer's frames go to this partner. Before that, the peer may only send pings. */
   passTo(partner: FrameSocket): void {
     this.#partner = partner;
     this.#hasPartner.resolve();
@@ -125,10 +125,7 @@ export class FrameSocket {
     return this.#end!;
   }
 
-  /**
-   * Asks for a sign of life. False when none comes within this time; the socket is then dropped, since nobody can use
-   * it.
-   */
+  /** Asks for a sign of life. False: none came within this time. Then the socket is dropped. */
   async isAlive(withinMs: number): Promise<boolean> {
     if (this.#end !== null) return false;
     const sign = new Promise<true>((resolve) => this.#onLifeSign = () => resolve(true));
@@ -143,14 +140,14 @@ export class FrameSocket {
     return isAlive;
   }
 
-  /** Ends the connection: the peer is told why, if it listens. Idempotent. */
+  /** Ends the connection. A close frame says why. Idempotent. */
   close(code: number, reason: string): void {
     this.#endWith({ by: "us", code, reason }, encodeCloseFrame(code, reason));
   }
 
   // ------------------------------------------------------------ reading
 
-  /** Passes on what has arrived. Whether there was anything. */
+  /** Passes on what has arrived. Returns whether there was anything. */
   async #passOn(): Promise<boolean> {
     if (this.#filled === 0) return false;
     if (!this.#isControlNext() && !await this.#partnerIsThere()) return false;
@@ -175,7 +172,7 @@ export class FrameSocket {
     return result.outEnd > 0;
   }
 
-  /** Waits until there is somebody to pass things on to; nothing is read meanwhile. False when this socket ends first. */
+  /** Waits for a partner; nothing is read meanwhile. False: this socket ended first. */
   async #partnerIsThere(): Promise<boolean> {
     if (this.#partner === null) {
       await new Promise<void>((resolve) => {
@@ -186,7 +183,7 @@ export class FrameSocket {
     return this.#partner !== null && this.#end === null;
   }
 
-  /** Whether the next frame is one that has nothing to do with a partner. */
+  /** Whether the next frame does not need a partner. */
   #isControlNext(): boolean {
     return !this.#rewriter.isWithinFrame && (this.#buffer[0]! & 0x0f) >= OPCODE.close;
   }
@@ -198,7 +195,7 @@ export class FrameSocket {
     if (read === null) return false;
     this.#receivedBytes += read;
     this.#filled += read;
-    // The next read gets a larger buffer: this peer has more to say.
+    // The next read gets a larger buffer: this peer sends much.
     if (read === room) this.#grow();
     this.#showLife();
     return true;
@@ -251,7 +248,7 @@ export class FrameSocket {
     if (this.#isStreamClosed) return;
     this.#cancelLinger = this.#options.clock.setTimer(LINGER_MS, () => this.#closeStream());
     this.#outlet.finish(lastFrame).catch(() => {
-      // Already closed by the peer: there is nobody left to tell.
+      // The peer has closed already.
     });
   }
 
@@ -260,7 +257,7 @@ export class FrameSocket {
     this.#ending.resolve(end);
   }
 
-  /** Ends at once: nobody is there to be told. */
+  /** Ends at once: the peer is gone. */
   #drop(end: SocketEnd): void {
     if (this.#end === null) this.#setEnd(end);
     this.#closeStream();
@@ -282,7 +279,7 @@ export class FrameSocket {
     try {
       this.#stream.close();
     } catch {
-      // Closed already, by the failure that brought us here.
+      // The failure has closed it already.
     }
   }
 }

@@ -1,11 +1,11 @@
 /**
- * The way from an executor to one harness: a queue, bounded in bytes, so that harnesses of one executor that read at
- * different speeds do not wait for each other.
+ * The queue from an executor to one harness, bounded in bytes, so that harnesses of one executor that read at different
+ * speeds do not wait for each other.
  *
- * Our own executors are told what has left (`harness_stream.ts`) and wait by themselves, so nobody else ever waits. Other
- * executors are not read while the queue is full, which slows down all their clients. A harness that goes on taking bytes
- * may do that, since otherwise a large answer could never reach it; one that takes none is dropped. While we find out
- * which it is, the other clients do not wait, unless the executor sends very fast.
+ * Our own executors are told what has left (`harness_stream.ts`) and wait by themselves, so other clients never wait.
+ * From other executors nothing is read while the queue is full, which slows down all their clients. This is accepted
+ * while the harness goes on reading, since otherwise a large answer could never reach it. A harness that reads nothing
+ * is dropped. While we find out which it is, the other clients do not wait, unless the executor sends very fast.
  */
 
 import type { Bytes } from "../../bytes.ts";
@@ -14,7 +14,7 @@ import type { Farewell } from "../../rpc/link.ts";
 import type { MessageSocket, RawMessage } from "../../transport/websocket/message_socket.ts";
 import { MAX_LINE_BYTES, MAX_QUEUED_BYTES, MAX_QUEUED_UNJUDGED_BYTES, MAX_STALL_MS } from "./limits.ts";
 
-/** Messages handed to the kernel together, up to about this. */
+/** About how many bytes of messages are given to the kernel together. */
 const BATCH_BYTES = 256 * 1024;
 
 const DOES_NOT_READ: Farewell = { cause: "violation", reason: "the client does not read, and delays others" };
@@ -33,9 +33,9 @@ export class HarnessLine {
   /** Set while the queue is fuller than it should be. */
   #judging: Judging | null = null;
   #onEmpty: () => void = () => {};
-  /** Streams that are the harness's. */
+  /** The streams of this harness. */
   readonly streams = new Set<string>();
-  /** How many there were in all. */
+  /** How many streams it has had. */
   streamCount = 0;
   #sentBytes = 0;
 
@@ -44,25 +44,28 @@ export class HarnessLine {
     this.#clock = clock;
   }
 
-  /** Payload bytes that have left. */
+  /** How many bytes of payloads have left. */
   get sentBytes(): number {
     return this.#sentBytes;
   }
 
-  /** Passes on a message whose bytes are lent, of an executor that is told when it has left. Nobody waits. */
+  /** Passes on a message from an executor that is told what has left. The bytes are lent. Nobody waits. */
   pass(bytes: Bytes, onLeft: () => void): void {
     if (this.#isEnded) return;
     this.#enqueue(bytes.slice(), onLeft);
     if (this.#queuedBytes > MAX_LINE_BYTES) this.#drop();
   }
 
-  /** The same of an executor that cannot be told. A promise: the queue was full, and is not any more. */
+  /**
+   * The same for an executor that cannot be told. Returns a promise if the queue is full, which resolves when there is
+   * room.
+   */
   passHolding(bytes: Bytes): void | Promise<void> {
     if (this.#isEnded) return;
     return this.tell(bytes.slice());
   }
 
-  /** The same for a message of our own. */
+  /** Sends our own message. */
   tell(bytes: Bytes): void | Promise<void> {
     if (this.#isEnded) return;
     this.#enqueue(bytes);
@@ -78,7 +81,7 @@ export class HarnessLine {
     this.#onEmpty = () => this.#socket.close(farewell);
   }
 
-  /** Nothing can be sent any more. */
+  /** Nothing more can be sent. */
   end(): void {
     this.#isEnded = true;
     this.#queue = [];
@@ -92,7 +95,7 @@ export class HarnessLine {
     if (!this.#isSending) void this.#sendAll();
   }
 
-  /** Never rejects: a connection that is gone ends by itself. */
+  /** Never rejects: the end of the connection is reported elsewhere. */
   async #sendAll(): Promise<void> {
     this.#isSending = true;
     try {
@@ -133,7 +136,7 @@ export class HarnessLine {
     return judging;
   }
 
-  /** The queue is short enough again, or gone. */
+  /** The queue is short enough again, or the connection is gone. */
   #acquit(): void {
     this.#judging?.cancel();
     this.#judging?.room.resolve();
@@ -147,7 +150,7 @@ export class HarnessLine {
 }
 
 interface Judging {
-  /** The harness reads, but more slowly than data comes for it. */
+  /** The harness reads, but more slowly than its data comes. */
   isSlow: boolean;
   readonly room: PromiseWithResolvers<void>;
   cancel: () => void;

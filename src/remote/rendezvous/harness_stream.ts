@@ -1,8 +1,9 @@
 /**
- * One stream between an executor and a harness, as the rendezvous sees it: whose it is, and what of it is on its way.
+ * One stream between an executor and a harness, as the rendezvous sees it: whose it is, and how much of it is under
+ * way.
  *
- * An executor that understands it is told what has left for the harness, and keeps no more than a window on its way. One
- * that sends more all the same has broken its word.
+ * An executor that understands acknowledgements is told what has left for the harness, and keeps no more than a window
+ * under way. If it sends more, it breaks the rules.
  */
 
 import type { Bytes } from "../../bytes.ts";
@@ -13,7 +14,7 @@ import { ACK_BYTES, STREAM_WINDOW_BYTES } from "./limits.ts";
 export interface HarnessStreamOptions {
   readonly line: HarnessLine;
   readonly frames: RelayFrameEncoder;
-  /** Tells the executor; null for one that would not understand. */
+  /** Acknowledges to the executor; null if it would not understand. */
   readonly acknowledge: ((frame: Bytes) => void) | null;
 }
 
@@ -21,7 +22,7 @@ export class HarnessStream {
   readonly line: HarnessLine;
   readonly #frames: RelayFrameEncoder;
   readonly #acknowledge: ((frame: Bytes) => void) | null;
-  /** Bytes of payloads since the last acknowledgement: those that came, and those of them that have left. */
+  /** How many bytes of payloads have come since the last acknowledgement, and how many of them have left. */
   #unacknowledgedBytes = 0;
   #leftBytes = 0;
 
@@ -41,7 +42,10 @@ export class HarnessStream {
     return this.#acknowledge === null || this.#unacknowledgedBytes + payloadBytes <= STREAM_WINDOW_BYTES;
   }
 
-  /** Passes on a data frame of the executor, which is lent. A promise: nothing more is to be read from it meanwhile. */
+  /**
+   * Passes on a data frame of the executor. The frame is lent. If this returns a promise, do not read more from the
+   * executor before it resolves.
+   */
   passData(message: Bytes, seq: number, payloadBytes: number): void | Promise<void> {
     const acknowledge = this.#acknowledge;
     if (acknowledge === null) return this.line.passHolding(message);

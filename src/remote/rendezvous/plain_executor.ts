@@ -12,7 +12,7 @@ export class PlainExecutor implements Executor {
   readonly kind = "plain";
   registration: Registration;
   readonly #onChange: () => void;
-  /** Without a client; the newest last. */
+  /** Websockets without a client; the newest last. */
   readonly #idle: RunningSocket[] = [];
   readonly #taken = new Set<RunningSocket>();
   #connectedSince: Date | null = null;
@@ -43,7 +43,7 @@ export class PlainExecutor implements Executor {
   async serve(running: RunningSocket): Promise<void> {
     this.#connectedSince ??= new Date();
     this.#idle.push(running);
-    // An executor that came back has given up the ones before, as far as it has no client on them.
+    // An executor that has come back has given up its earlier websockets, except those with a client.
     if (this.#idle.length > MAX_IDLE_CONNECTIONS) this.#idle[0]!.socket.close(CLOSE_CODE.normal, "too many are unused");
     this.#onChange();
     try {
@@ -63,7 +63,7 @@ export class PlainExecutor implements Executor {
     return null;
   }
 
-  /** Whether a websocket that was taken lives. One that was heard of just now does. */
+  /** Whether a websocket that was taken is alive. It is if it has just sent something. */
   static async isFresh({ socket }: RunningSocket, withinMs: number): Promise<boolean> {
     return socket.silentMs < FRESH_MS ? !socket.isEnded : await socket.isAlive(withinMs);
   }

@@ -1,8 +1,8 @@
 /**
- * The executors there are, and who waits for one. In memory alone: after a restart executors register again.
+ * All executors, and the clients that wait for one. Only in memory: after a restart executors register again.
  *
- * Promises: one executor per id. Another process that wants the id of one that lives is refused for good, since two that
- * displace each other would never end; the id of one that gives no sign of life is free.
+ * Promises: one executor per id. While it is alive, another process that wants its id is refused for good, since
+ * otherwise the two would displace each other forever. If it gives no sign of life, its id is free.
  */
 
 import type { Clock } from "../../clock.ts";
@@ -15,10 +15,10 @@ export type AnyExecutor = PlainExecutor | RelayExecutor;
 
 export type Registered = "registered" | "taken" | "full";
 
-/** An executor with what the registry alone needs of it. */
+/** An executor, and what only the registry needs. */
 interface Entry {
   readonly executor: AnyExecutor;
-  /** Forgets it, unless it has a websocket by then. */
+  /** Cancels the timer that forgets an executor without a websocket. */
   cancelForgetting: () => void;
 }
 
@@ -27,7 +27,7 @@ export class Registry {
   readonly #entries = new Map<string, Entry>();
   /** Called when something has changed about the executor of this id. */
   readonly #waiters = new Map<string, Set<() => void>>();
-  /** Registrations of one id are judged one after another. */
+  /** Registrations of one id are handled one after another. */
   readonly #judging = new Map<string, Promise<unknown>>();
 
   constructor(clock: Clock) {
@@ -42,14 +42,14 @@ export class Registry {
     return this.#entries.size;
   }
 
-  /** All whose id passes. */
+  /** All executors whose id passes the test. */
   list(isShown: (id: string) => boolean): ExecutorListing[] {
     const nowMs = Date.now();
     return [...this.#entries].filter(([id]) => isShown(id)).map(([, { executor }]) => listingOf(executor, nowMs))
       .sort((a, b) => a.id < b.id ? -1 : 1);
   }
 
-  /** Takes a registration. May take as long as an executor that has the id is asked for a sign of life. */
+  /** Adds a registration. May take some time, while the executor that has the id is asked for a sign of life. */
   async register(registration: Registration): Promise<Registered> {
     const { executorId: id } = registration;
     const judged = (this.#judging.get(id) ?? Promise.resolve()).then(() => this.#judge(registration));
@@ -93,7 +93,7 @@ export class Registry {
     this.#forgetLater(id, entry);
   }
 
-  /** One that does not come, or not come back, while its URL is good is forgotten. */
+  /** An executor that does not come, or come back, while its URL is valid is forgotten. */
   #forgetLater(id: string, entry: Entry): void {
     entry.cancelForgetting();
     if (this.#entries.get(id) !== entry) return;
@@ -105,13 +105,13 @@ export class Registry {
   #changed(id: string, entry: Entry): void {
     if (entry.executor.isConnected) entry.cancelForgetting();
     else this.#forgetLater(id, entry);
-    // A copy: who was waiting may wait again.
+    // A copy, because waiting clients may wait again.
     for (const wake of [...this.#waiters.get(id) ?? []]) wake();
   }
 
   /**
-   * What `attempt` finds, tried again whenever something changes about the id. Null when it finds nothing in time, or
-   * nobody waits any more, or too many wait.
+   * Repeats `attempt` whenever something changes about the id, until it finds something. Null: it found nothing in
+   * time, the caller has gone, or too many wait.
    */
   async waitFor<Found>(
     id: string,
@@ -150,7 +150,7 @@ export class Registry {
   }
 }
 
-/** Whether a registration is of the process, or the key, that has the id already. */
+/** Whether a registration comes from the process, or the key, that has the id already. */
 function isSame(present: Executor["registration"], other: Registration): boolean {
   return present.kind === other.kind && present.identity !== null && present.identity === other.identity;
 }

@@ -1,7 +1,7 @@
 /**
  * The registry's requests: `register` of executors in all forms, `connect` of harnesses, `validate` of their keys.
  *
- * Callers have shown their token already. What is answered carries no token, and is small.
+ * The token of the caller was checked before. Answers are small and contain no token.
  */
 
 import type { Logger } from "../../log.ts";
@@ -46,7 +46,7 @@ export class RegistryHttp {
 
   async register(route: RegisterRoute, request: Request, caller: Caller): Promise<HttpResponse> {
     const { registry, log } = this.#options;
-    // It may take as long as another executor is asked for a sign of life.
+    // This may take some time, while another executor is asked for a sign of life.
     if (!request.admit()) return problem(503, "too_many_connections", "too many connections: try again");
     const registration = await readRegistration(route, request);
     if ("status" in registration) return registration;
@@ -105,7 +105,7 @@ export class RegistryHttp {
     });
   }
 
-  /** Whether the harness that shows this key was let in by `connect`, to this executor, a short while ago. */
+  /** Whether `connect` has recently let the harness with this key in, to this executor. */
   async validate(id: string, request: Request): Promise<HttpResponse> {
     const body = bodyOf(request);
     if ("status" in body) return body;
@@ -153,7 +153,7 @@ function ticketFields({ executorId, registrationId }: Registration, { entry }: C
   return { id: executorId, registration: registrationId, token: tokenMark(entry), expiresAtMs };
 }
 
-/** What each form of registration is answered. The reference's programs pass over what they do not know. */
+/** The answer to each form of registration. The reference's programs ignore unknown members. */
 function registered({ form, id }: RegisterRoute, registration: Registration, url: string): unknown {
   const { kind, registrationId, hasStreamAcks } = registration;
   const named = form === "executor" ? { executor_id: id } : { environment_id: id };
@@ -173,7 +173,7 @@ function registered({ form, id }: RegisterRoute, registration: Registration, url
   }
 }
 
-/** Which form it is shows in the path, and in whether there is a body. */
+/** The path, and whether there is a body, show which form it is. */
 async function readRegistration({ form, id }: RegisterRoute, request: Request): Promise<Registration | HttpResponse> {
   const body = bodyOf(request);
   if ("status" in body) return body;
@@ -192,7 +192,7 @@ async function readRegistration({ form, id }: RegisterRoute, request: Request): 
     const decoded = decodeBody(SeedRegistration, body);
     if ("complaint" in decoded) return problem(400, "invalid_request", decoded.complaint);
     const { idempotency_id: identity, name = null, metadata } = decoded.value;
-    // The same for all registrations of a process: it opens its websockets at once, each by the URL of another one.
+    // The same for all registrations of a process, which opens several websockets at once, each with another URL.
     const registrationId = await digestName(identity);
     const version = metadata?.version ?? null;
     return { executorId, registrationId, ...nothing, kind: "plain", identity, name, version };

@@ -1,10 +1,10 @@
 /**
- * An executor that serves many clients over one websocket, each of whose messages names the stream it belongs to.
+ * An executor that serves many clients over one websocket. Each message names the stream that it belongs to.
  *
  * Promises (duties 1, 2 and 4 of a rendezvous): a stream belongs to the harness that used its id first; when a harness
  * ends, the executor is told that its streams are over; when the executor ends, every harness is told. Payloads are
- * passed on as they are. A harness that reads slowly has a queue of its own and holds up no other (`harness_line.ts`
- * has the exception).
+ * passed on unchanged. Each harness has its own queue, so one that reads slowly does not delay others
+ * (`harness_line.ts` has the exception).
  */
 
 import type { Clock } from "../../clock.ts";
@@ -16,7 +16,7 @@ import type { Executor, ExecutorKind, Registration } from "./executor.ts";
 import { HarnessLine } from "./harness_line.ts";
 import { HarnessStream } from "./harness_stream.ts";
 
-/** Reasons of a reset, in the manner of the reference's one. */
+/** Reasons of a reset, in the style of the reference's. */
 const RESET = {
   harnessGone: "harness_disconnected",
   executorGone: "executor_disconnected",
@@ -25,7 +25,7 @@ const RESET = {
   windowExceeded: "stream_window_exceeded",
 } as const;
 
-/** What was passed on for a harness. */
+/** How much was passed on for a harness. */
 export interface HarnessTraffic {
   readonly streams: number;
   readonly bytesToExecutor: number;
@@ -43,7 +43,7 @@ export class RelayExecutor implements Executor {
   registration: Registration;
   readonly #options: RelayExecutorOptions;
   #socket: MessageSocket | null = null;
-  /** The registration whose URL the websocket has come by: what harnesses are told must be what the executor knows. */
+  /** The registration whose URL the websocket used: harnesses must be told what this executor knows. */
   #servedRegistration: Registration | null = null;
   #connectedSince: Date | null = null;
   readonly #lines = new Set<HarnessLine>();
@@ -71,12 +71,15 @@ export class RelayExecutor implements Executor {
     return this.#lines.size;
   }
 
-  /** The registration of the websocket that is open. */
+  /** The registration of the open websocket. */
   get servedRegistration(): Registration | null {
     return this.#servedRegistration;
   }
 
-  /** Serves the executor's websocket until it ends. One that comes back takes the place of the one before. */
+  /**
+   * Serves the executor's websocket until it ends. When the executor comes back, the new websocket replaces the old
+   * one.
+   */
   async serve(socket: MessageSocket, registration: Registration): Promise<void> {
     this.#replace(socket, registration);
     try {
@@ -103,8 +106,8 @@ export class RelayExecutor implements Executor {
   }
 
   /**
-   * Whether a websocket may come by the URL of this registration once more: the one that came by it before has gone, or
-   * shows no life. Someone who has only seen the URL cannot take the place of an executor that lives.
+   * Whether the URL of this registration may be used once more: only if the websocket that used it has gone, or gives
+   * no sign of life. So someone who has only seen the URL cannot replace a living executor.
    */
   async mayComeBack(registrationId: string, withinMs: number): Promise<boolean> {
     const before = this.#socket;
@@ -117,10 +120,10 @@ export class RelayExecutor implements Executor {
     if (socket === null) return false;
     const { clock } = this.#options;
     const askedAtMs = clock.now();
-    // Drops it when no sign comes.
+    // This drops it if no sign comes.
     socket.probe(withinMs);
     await new Promise<void>((resolve) => clock.setTimer(withinMs, resolve));
-    // Not `withinMs`: on a busy machine the timer is late, and an early answer is older than that by then.
+    // Not `withinMs`: on a busy machine the timer is late, and then an early answer is older than that.
     return this.#socket === socket && socket.silentMs <= clock.now() - askedAtMs;
   }
 
@@ -143,7 +146,7 @@ export class RelayExecutor implements Executor {
     this.#options.onChange();
   }
 
-  /** Tells every harness that its streams are over, and drops it: it asks where to go from here. */
+  /** Tells every harness that its streams have ended, and drops it. The harness asks for a new place. */
   #gone(socket: MessageSocket): void {
     if (this.#socket !== socket) return;
     this.#socket = null;
@@ -171,7 +174,7 @@ export class RelayExecutor implements Executor {
   #fromExecutor(socket: MessageSocket, message: RawMessage): void | Promise<void> {
     const frame = readFrame(message);
     const stream = frame === null || this.#socket !== socket ? undefined : this.#streams.get(frame.streamId);
-    // The harness of this stream has just gone, and the executor does not know yet.
+    // The harness of this stream has just gone, which the executor does not know yet.
     if (frame === null || stream === undefined) return;
     const { streamId, body } = frame;
     const { line } = stream;
@@ -187,7 +190,7 @@ export class RelayExecutor implements Executor {
     return line.passHolding(message.bytes);
   }
 
-  /** While the promise is pending nothing more is read from the harness: the executor reads slowly. */
+  /** While the promise is pending, nothing more is read from the harness, because the executor reads slowly. */
   #fromHarness(line: HarnessLine, message: RawMessage): void | Promise<void> {
     const frame = readFrame(message);
     const socket = this.#socket;
@@ -197,7 +200,8 @@ export class RelayExecutor implements Executor {
     if (stream !== undefined && stream.line !== line) {
       return line.tell(new RelayFrameEncoder(streamId).reset(RESET.foreignStream));
     }
-    // The rendezvous acknowledges by itself: a harness cannot have its executor send more than it takes.
+    // Acknowledgements come only from the rendezvous: a harness must not be able to make its executor send more than it
+    // reads.
     if (frame.body?.type === "ack" && stream?.isAcknowledged) return;
     if (frame.body?.type === "reset") this.#forget(streamId, line);
     else if (stream === undefined) {
@@ -209,7 +213,7 @@ export class RelayExecutor implements Executor {
       line.streamCount++;
     }
     return socket.send([message]).catch(() => {
-      // The executor has gone: its own end tells everybody.
+      // The executor has gone. Its end is handled elsewhere.
     });
   }
 
@@ -233,12 +237,14 @@ export class RelayExecutor implements Executor {
 
   #tellExecutor(bytes: Uint8Array<ArrayBuffer>): void {
     this.#socket?.send([{ isText: false, bytes }]).catch(() => {
-      // The executor has gone: its own end tells everybody.
+      // The executor has gone. Its end is handled elsewhere.
     });
   }
 }
 
-/** Null for what is dropped in silence: texts, what is not a frame, other versions, frames that name no stream. */
+/**
+ * Null for messages that are silently dropped: texts, malformed frames, other versions, and frames without a stream.
+ */
 function readFrame({ isText, bytes }: RawMessage): RelayFrame | null {
   if (isText) return null;
   try {

@@ -1,8 +1,8 @@
 /**
- * Registry and rendezvous in one: a door whose rules are the routes, and the state behind them.
+ * Registry and rendezvous together: a door whose rules are the routes, and their state.
  *
- * Lets requests in (browsers out, rate, token), hands them to `registry_http.ts` or `websockets.ts`, and ends it all. No
- * cryptography of what is relayed happens here or below.
+ * Checks requests (no browsers, rate, token), passes them to `registry_http.ts` or `websockets.ts`, and ends
+ * everything. Relayed data is never encrypted or decrypted here.
  */
 
 import type { Clock } from "../../clock.ts";
@@ -32,12 +32,15 @@ export interface RendezvousOptions {
   readonly address: ListenerAddress;
   /** Descriptors of listening sockets that the service manager has handed over. Empty: the address is bound. */
   readonly inherited?: readonly number[];
-  /** Null: connections are in the clear, or a proxy in front has them encrypted. */
+  /** Null: connections are not encrypted, or a proxy in front has TLS. */
   readonly tls: SecureLayer | null;
   readonly admissions: Admissions;
-  /** Where executors and harnesses reach this, as `ws:` or `wss:` without a slash at its end. Null: as they did. */
+  /**
+   * Where executors and harnesses reach this, as `ws:` or `wss:` without a slash at its end. Null: the address that
+   * they used.
+   */
   readonly publicUrl: string | null;
-  /** Whether a proxy in front says in `X-Forwarded-For` who connects. */
+  /** Whether a proxy in front names the client in `X-Forwarded-For`. */
   readonly isBehindProxy: boolean;
   readonly limits: RendezvousLimits;
   /** Called for every request. */
@@ -76,7 +79,7 @@ export class Rendezvous {
     });
   }
 
-  /** Listens; rejects with a `ListenError` when the address cannot be had. */
+  /** Listens. Rejects with a `ListenError` if the address cannot be used. */
   static async open(options: RendezvousOptions): Promise<Rendezvous> {
     const office = await TicketOffice.open();
     const { address, inherited = [], clock, log, tls, limits } = options;
@@ -96,7 +99,7 @@ export class Rendezvous {
     return this.#door.url;
   }
 
-  /** Lets nobody in any more, drops everybody, and resolves when all is over. */
+  /** Accepts nobody any more, drops all connections, and resolves when they have ended. */
   async shutDown(): Promise<void> {
     this.#door.close();
     this.#registry.close("the rendezvous is shutting down");
@@ -109,7 +112,7 @@ export class Rendezvous {
     this.#options.onActivity?.();
     const route = routeOf(head.method, head.path);
     if (route.type === "health") return httpResponse(200);
-    // A page's request always carries Origin, whatever its value. No client of ours is a page.
+    // A page's request always has an Origin header. Our clients are not pages.
     if (head.headers.has("origin")) return problem(403, "forbidden", "web pages may not connect");
     const address = this.#addressOf(request);
     const delayMs = this.#pacer.delayMs(address);
@@ -151,7 +154,7 @@ export class Rendezvous {
     }
   }
 
-  /** Every executor that the caller's token is for. */
+  /** All executors that the caller's token is for. */
   async #list(request: Request): Promise<HttpResponse> {
     const { admissions } = this.#options;
     const wishes = (id: string | null): Wish[] => [{ role: "viewer", id }, { role: "client", id }];
@@ -161,7 +164,7 @@ export class Rendezvous {
     return jsonAnswer({ executors });
   }
 
-  /** Does what is asked for one whose token is good for it, and refuses everybody else. */
+  /** Carries out the request if the caller's token allows it, and refuses it otherwise. */
   async #asCaller<Answer>(
     request: Request,
     wish: Wish,
@@ -172,7 +175,7 @@ export class Rendezvous {
     return "status" in judgement ? judgement : await act({ entry: judgement, address });
   }
 
-  /** The entry of the caller's token, if it is good for one of these; otherwise the refusal. */
+  /** The entry of the caller's token if it allows one of these; otherwise the refusal. */
   async #judge(request: Request, wishes: readonly Wish[]): Promise<TokenEntry | HttpResponse> {
     const values = request.head.headers.get("authorization") ?? [];
     const token = values.length === 1 ? bearerToken(values[0]!) : null;
@@ -205,7 +208,7 @@ export class Rendezvous {
     return parseIpAddress(last) === null ? peer : last;
   }
 
-  /** Where the peer is to open its websocket: as it has reached us, unless the operator says otherwise. */
+  /** Where the peer shall open its websocket: at the address it has used, unless the operator has named another. */
   #publicUrl({ head }: Request): string {
     const { publicUrl, tls } = this.#options;
     if (publicUrl !== null) return publicUrl;

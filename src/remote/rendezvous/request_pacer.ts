@@ -1,5 +1,6 @@
 /**
- * How fast one address may ask: above the rate answers are put off, and refused only when they would come too late.
+ * Limits the requests of each address: above the rate, answers are delayed. Requests are refused only if the delay
+ * would be too long.
  *
  * A leaky bucket for each address. Addresses whose bucket is empty again are forgotten.
  */
@@ -10,7 +11,7 @@ import { MAX_COUNTED_ADDRESSES, MAX_PUT_OFF_MS, REQUEST_BURST } from "./limits.t
 export class RequestPacer {
   readonly #clock: Clock;
   readonly #msPerRequest: number;
-  /** When the bucket of an address will be empty, in the clock's milliseconds. Who asked last stands last. */
+  /** When the bucket of each address will be empty, in the clock's milliseconds. The latest request is last. */
   readonly #emptyAtMs = new Map<string, number>();
 
   constructor(clock: Clock, requestsPerSecond: number) {
@@ -18,7 +19,7 @@ export class RequestPacer {
     this.#msPerRequest = 1000 / requestsPerSecond;
   }
 
-  /** How long the answer to a request of this address is to be put off; null: refuse it. */
+  /** By how long to delay the answer to a request of this address; null: refuse it. */
   delayMs(address: string): number | null {
     const now = this.#clock.now();
     const emptyAtMs = Math.max(now, this.#emptyAtMs.get(address) ?? now) + this.#msPerRequest;
@@ -30,12 +31,15 @@ export class RequestPacer {
     return delayMs;
   }
 
-  /** Addresses that are remembered. */
+  /** How many addresses are remembered. */
   get size(): number {
     return this.#emptyAtMs.size;
   }
 
-  /** Forgets from the front who has not asked lately; if too many have, the address whose last request is the oldest. */
+  /**
+   * Forgets addresses that are idle, from the front. If there are still too many, forgets the one whose last request is
+   * the oldest.
+   */
   #forget(now: number): void {
     for (const [address, emptyAtMs] of this.#emptyAtMs) {
       if (emptyAtMs > now && this.#emptyAtMs.size <= MAX_COUNTED_ADDRESSES) return;

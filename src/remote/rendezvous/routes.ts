@@ -1,4 +1,4 @@
-/** Which request is which: method and path as data. Pure; knows nothing of tokens and executors. */
+/** Method and path of a request as data. Pure; knows nothing of tokens and executors. */
 
 import { isExecutorId } from "../../transport/tokens/id_pattern.ts";
 
@@ -8,17 +8,17 @@ export type Route =
   /** `form`: which of the reference's paths was used. */
   | { readonly type: "register"; readonly form: "executor" | "environment"; readonly id: string }
   | { readonly type: "connect" | "validate"; readonly id: string }
-  /** The websockets of those who were sent here by `register` and `connect`. */
+  /** The websockets whose URLs come from `register` and `connect`. */
   | { readonly type: "executorSocket" | "harnessSocket"; readonly id: string }
-  /** A websocket that brings its own token. */
+  /** A websocket with its own token. */
   | { readonly type: "clientSocket"; readonly id: string }
   | { readonly type: "notFound"; readonly reason: string }
-  /** What is there, but not for this method. */
+  /** A known path with another method. */
   | { readonly type: "wrongMethod"; readonly allow: string }
-  /** What the reference has and this program does not. */
+  /** What the reference has, but not this program. */
   | { readonly type: "notImplemented"; readonly reason: string };
 
-/** Where the URLs of `register` and `connect` lead, before the id. */
+/** The path of the URLs of `register` and `connect`, before the id. */
 export const SOCKET_PATHS = { executor: "/rendezvous/executor/", harness: "/rendezvous/harness/" } as const;
 
 interface Row {

@@ -1,4 +1,4 @@
-/** Why somebody gets no websocket, in words that say what to do. */
+/** Reasons for refusing a websocket, which say what to do. */
 
 import type { HttpResponse } from "../../transport/door/http_response.ts";
 import { problem } from "./answers.ts";
@@ -13,7 +13,7 @@ export function tooManyClients(id: string): HttpResponse {
   return problem(503, "too_many_clients", `executor ${id} has the maximum number of clients`);
 }
 
-/** Why a client of this kind cannot talk to the executor, whatever it does; null when it can. */
+/** Why a client of this kind can never use the executor; null if it can. */
 export function complainOfKind({ kind, registration: { executorId } }: AnyExecutor, isHarness: boolean): string | null {
   switch (kind) {
     case "plain":

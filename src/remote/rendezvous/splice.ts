@@ -1,21 +1,21 @@
-/** Two websockets as one: what either side sends goes to the other, and when one side ends the other is ended. */
+/** Joins two websockets: what one side sends goes to the other, and when one side ends, the other is ended. */
 
 import { CLOSE_CODE } from "../../transport/websocket/websocket_frames.ts";
 import type { FrameSocket, SocketEnd } from "./frame_socket.ts";
 
-/** A socket, and what its `run` will return. */
+/** A socket, and the promise of its `run`. */
 export interface RunningSocket {
   readonly socket: FrameSocket;
   readonly ended: Promise<SocketEnd>;
 }
 
 export interface SpliceEnd {
-  /** Which of the two went first. */
+  /** Which of the two ended first. */
   readonly first: "client" | "executor";
   readonly end: SocketEnd;
 }
 
-/** Lets both talk until one of them ends; the other is told at once. Resolves when both have ended. */
+/** Joins both until one of them ends; the other is told at once. Resolves when both have ended. */
 export async function splice(client: RunningSocket, executor: RunningSocket): Promise<SpliceEnd> {
   client.socket.passTo(executor.socket);
   executor.socket.passTo(client.socket);

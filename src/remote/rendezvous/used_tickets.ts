@@ -1,4 +1,4 @@
-/** Tickets that are good for one use: those used are remembered until they would have expired. */
+/** Tickets that may be used once: used ones are remembered until they expire. */
 
 import type { Ticket } from "./tickets.ts";
 
@@ -6,7 +6,7 @@ export class UsedTickets {
   /** Nonce -> when the ticket expires. In the order of use, which is nearly that of expiry. */
   readonly #used = new Map<string, number>();
 
-  /** Uses a ticket that has not expired. False when it was used before. */
+  /** Uses a ticket that has not expired. False: it was used before. */
   use({ nonce, expiresAtMs }: Ticket, nowMs = Date.now()): boolean {
     for (const [old, oldExpiresAtMs] of this.#used) {
       if (oldExpiresAtMs > nowMs) break;

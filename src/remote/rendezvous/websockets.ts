@@ -1,7 +1,7 @@
 /**
- * The websockets of a rendezvous: who may open one, what becomes of it, and the audit lines about it.
+ * The websockets of a rendezvous: who may open one, what it is joined to, and its audit lines.
  *
- * Executors and harnesses come by URLs that the registry has signed, clients of plain executors with their token.
+ * Executors and harnesses use URLs that the registry has signed. Clients of plain executors use their token.
  */
 
 import type { Clock } from "../../clock.ts";
@@ -28,7 +28,7 @@ import { type RunningSocket, splice } from "./splice.ts";
 import { type Ticket, type TicketOffice, type TicketPurpose, tokenOf } from "./tickets.ts";
 import { UsedTickets } from "./used_tickets.ts";
 
-/** What a request becomes. Exactly one of the two is called, once. */
+/** What happens to an upgrade. Exactly one of the two is called, once. */
 export interface RendezvousUpgrade extends AcceptedUpgrade {
   serve(stream: AcceptedStream, initialBytes: Uint8Array<ArrayBuffer>): Promise<void>;
   abandon(): void;
@@ -44,7 +44,7 @@ export interface WebsocketsOptions {
   readonly log: Logger;
 }
 
-/** A websocket that can be told to end, of either kind. */
+/** A websocket of either kind that can be ended. */
 interface Endable {
   end(reason: string): void;
 }
@@ -63,7 +63,7 @@ export class Websockets {
     this.#usedTickets = new UsedTickets();
   }
 
-  /** An executor that was sent here by `register`. */
+  /** An executor that uses the URL of `register`. */
   async executor(id: string, request: Request, address: string): Promise<HttpResponse | RendezvousUpgrade> {
     const { registry, admissions } = this.#options;
     const ticket = await this.#ticketOf(request, "executor", id);
@@ -76,7 +76,7 @@ export class Websockets {
     if (executor instanceof PlainExecutor) {
       if (ticket.expiresAtMs <= Date.now()) return staleUrl("register");
     } else {
-      // It may take as long as the websocket there is asked for a sign of life.
+      // This may take some time, while the present websocket is asked for a sign of life.
       if (!request.admit()) return problem(503, "too_many_connections", "too many connections: try again");
       if (!await executor.mayComeBack(ticket.registration, PROBE_MS)) return staleUrl("register");
     }
@@ -97,7 +97,7 @@ export class Websockets {
     });
   }
 
-  /** A harness that was sent here by `connect`. */
+  /** A harness that uses the URL of `connect`. */
   async harness(id: string, request: Request, address: string): Promise<HttpResponse | RendezvousUpgrade> {
     const { registry, admissions } = this.#options;
     const ticket = await this.#ticketOf(request, "harness", id);
@@ -111,7 +111,7 @@ export class Websockets {
     return this.#harnessUpgrade(executor, request, { caller: { entry, address }, wish });
   }
 
-  /** A client with a token of its own. Held while its executor is away. */
+  /** A client with its own token. It waits while its executor is away. */
   async client(id: string, request: Request, caller: Caller): Promise<HttpResponse | RendezvousUpgrade> {
     const malformed = refuseHandshake(request.head);
     if (malformed !== null) return malformed;
@@ -134,7 +134,7 @@ export class Websockets {
     }
   }
 
-  /** What a client of this kind can have of the executor at the moment: a way to it, a refusal for good, or nothing yet. */
+  /** What a client of this kind gets now: a way to the executor, a final refusal, or nothing yet. */
   #usable(
     id: string,
     isHarness: boolean,
@@ -184,7 +184,7 @@ export class Websockets {
     });
   }
 
-  /** The upgrade itself: within the limits, counted, and for as long as the token holds. */
+  /** The upgrade itself: checks the limits, counts it, and ends it when the token is not valid any more. */
   #upgrade(
     request: Request,
     { caller, wish }: { caller: Caller; wish: Wish },
@@ -226,7 +226,7 @@ export class Websockets {
     };
   }
 
-  /** Says who came, and who went after how long with how much. */
+  /** Writes the audit lines: who came, and who left after how long with how many bytes. */
   async #audited(
     who: "executor" | "client",
     about: Readonly<Record<string, string | undefined>>,
