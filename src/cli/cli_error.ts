@@ -1,7 +1,7 @@
 /**
- * How the command line refuses: one error type with the exit status, and the quoting for its messages.
+ * The errors of the command line: one type with the exit status, and the quoting for its messages.
  *
- * A message is complete, one line, and safe for stderr, whatever it was made of. It never contains values that may be
+ * A message is complete, has one line, and is safe for stderr, whatever it quotes. It never contains values that may be
  * secrets.
  */
 
@@ -18,7 +18,7 @@ export class CliError extends Error {
   readonly exitCode: typeof EXIT_USAGE | typeof EXIT_REFUSED;
 
   constructor(exitCode: typeof EXIT_USAGE | typeof EXIT_REFUSED, message: string, options?: { cause?: unknown }) {
-    // Words of the runtime or of a server in it may hold anything. Where a rule file is wrong there are several lines.
+    // Texts of the runtime or of a server in it may hold anything. For a wrong rule file there are several lines.
     super(printableLines(message), options);
     this.exitCode = exitCode;
   }
@@ -35,13 +35,13 @@ export function refusal(message: string, cause?: unknown): CliError {
 /** Enough of a mistyped word to recognise it; a pasted document does not fill the terminal. */
 const MAX_QUOTED_CHARS = 80;
 
-/** A word somebody typed, made safe to show: quoted, on one line, without terminal escapes, bounded. */
+/** A word that a user typed, made safe to show: quoted, on one line, without terminal escapes, and not too long. */
 export function quoted(text: string): string {
   const shown = text.length > MAX_QUOTED_CHARS ? text.slice(0, MAX_QUOTED_CHARS) + "…" : text;
   return printable(JSON.stringify(shown));
 }
 
-/** Refuses the first word that the command has no use for, if there is one. `help` says more. */
+/** Refuses the first word that the command does not expect, if there is one. `help` is the command that says more. */
 export function refuseSurplus(word: string | undefined, help = "--help"): void {
   if (word !== undefined) throw usageError(`unexpected argument ${quoted(word)}: see ${help}`);
 }

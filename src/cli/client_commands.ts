@@ -1,4 +1,4 @@
-/** The commands that use a server, and where each is: one line each, loaded when it is asked for. */
+/** The commands that use a server, one line each. A command is loaded only when it is used. */
 
 /** Resolves with the exit code. */
 type Run = (args: readonly string[]) => Promise<number>;

@@ -7,29 +7,29 @@
 import { quoted, usageError } from "./cli_error.ts";
 import { nearestWord } from "../nearest_word.ts";
 
-/** What runs when the first word is a flag or there is none. */
+/** The command if the first word is a flag or missing. */
 const DEFAULT_COMMAND = "serve";
 
 export interface CommandLine<Command extends string> {
   readonly command: Command;
-  /** Everything that follows the command. */
+  /** The words after the command. */
   readonly args: readonly string[];
 }
 
 /** `help doctor` is `doctor --help`. */
 const HELP = "help";
 
-/** The words of `--remote`, which is another mode than serving on a port. */
+/** A flag of remote mode, which does not serve on a port. */
 const REMOTE_WORD = /^--(?:remote|executor-id|environment-id)(?:=|$)/;
 
-/** Whether the words of `serve` ask for remote mode: its flags are others. */
+/** Whether the words of `serve` ask for remote mode, which has other flags. */
 export function asksForRemote(args: readonly string[]): boolean {
   return args.some((word) => REMOTE_WORD.test(word));
 }
 
 /**
- * What a hidden mode does in place of its work when it is asked for help; null when it is not asked. Only the first word
- * asks: those that follow may be another program's.
+ * The help of a hidden mode, if it is asked for; otherwise null. Only the first word counts, because later ones may
+ * belong to another program.
  */
 export function hiddenHelp(mode: string, args: readonly string[]): (() => Promise<number>) | null {
   if (args[0] !== "--help" && args[0] !== "-h") return null;

@@ -2,7 +2,7 @@
 
 import type { ActionFlag, SwitchFlag } from "./flags.ts";
 
-/** `--json`, for programs. It is about one call, so no variable sets it. */
+/** `--json`, for programs. It concerns one call, so it has no variable. */
 export function jsonSwitch<const Section extends string>(section: Section) {
   return {
     section,

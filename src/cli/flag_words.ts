@@ -1,25 +1,25 @@
 /**
- * argv as words: flags as `--name value`, `--name=value`, `--no-name` and short letters, positionals, and places (`@NAME`)
- * for the commands that have them. Whether a word makes sense is decided in `flags.ts`, where the error can name the
- * nearest flag.
+ * Splits argv into words: flags as `--name value`, `--name=value`, `--no-name` and short letters, positionals, and
+ * places (`@NAME`) for the commands that have them. `flags.ts` decides whether a word is valid, because there the error
+ * can name the nearest flag.
  *
- * argv is split here, because loading `node:util` for its `parseArgs` takes 7 ms of start-up under `deno run` and 2 to 5
- * ms in the compiled program. The rules are those of `parseArgs`.
+ * argv is split here, because loading `node:util` for its `parseArgs` takes 7 ms of start-up under `deno run` and 2 to
+ * 5 ms in the compiled program. The rules are those of `parseArgs`.
  */
 
 import type { FlagSpec, FlagTable } from "./flags.ts";
 
-/** What a command's words look like beyond flags and positionals. */
+/** What a command accepts besides flags and positionals. */
 export interface Grammar {
-  /** Flags end at the first positional: all that follows is another command's. */
+  /** Flags end at the first positional: everything after it belongs to another command. */
   readonly endsAtPositional?: boolean;
-  /** `@NAME` in front of the first positional, or anywhere if flags end nowhere, names a place. */
+  /** `@NAME` names a place: before the first positional, or anywhere if flags do not end there. */
   readonly hasPlaces?: boolean;
 }
 
 export interface FlagWord {
   readonly type: "flag";
-  /** Null when the table has no such flag. */
+  /** Null: the table has no such flag. */
   readonly name: string | null;
   /** As the user wrote it, without a value: errors name this. */
   readonly written: string;
@@ -90,7 +90,7 @@ function flagsByWord(table: FlagTable): ByWord {
   return byWord;
 }
 
-/** `-it` is `-i -t`, and `-C/work` is `--cwd=/work`. Null for a word that is no such thing. */
+/** `-it` is `-i -t`, and `-C/work` is `--cwd=/work`. Null for other words. */
 function shortLetters(text: string, table: FlagTable, byWord: ByWord): string[] | null {
   if (text.startsWith("--")) return null;
   const words: string[] = [];

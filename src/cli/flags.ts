@@ -2,7 +2,7 @@
  * Flags described by a table, read from argv and from the environment: flag, else variable, else default.
  *
  * Owns the kinds of values and the text of every error. A variable follows the same rules as its flag, and errors name
- * whichever was used. What the values mean together is up to the command; how argv is split, to `flag_words.ts`.
+ * the one that was used. The command decides what the values mean together. `flag_words.ts` splits argv.
  */
 
 import { quoted, usageError } from "./cli_error.ts";
@@ -20,11 +20,11 @@ interface Described {
 }
 
 interface Valued extends Described {
-  /** What the help shows as the default when there is no default value. */
+  /** What the help shows as the default if there is no default value. */
   readonly whenAbsent?: string;
 }
 
-/** Asks for something other than running: takes precedence over every other word, and has no variable. */
+/** Such as `--help`: takes precedence over every other word, and has no variable. */
 export interface ActionFlag extends Described {
   readonly kind: "action";
   readonly short: string;
@@ -45,7 +45,7 @@ export interface TextFlag extends Valued {
 /** May be written several times. Values are separated by commas, unless they are whole. */
 export interface ListFlag extends Valued {
   readonly kind: "list";
-  /** Each is one value, commas and all. */
+  /** Each word is one value, including its commas. */
   readonly isWhole?: true;
   readonly placeholder: string;
   readonly default: readonly string[];
@@ -79,7 +79,7 @@ type FlagValue<Spec> = Spec extends { kind: "switch" } ? boolean
   : Spec extends { kind: "text" } ? string | Absent<Spec>
   : never;
 
-/** The names of a table that ask for something else than running. */
+/** The names of a table's flags such as `--help`. */
 export type ActionName<Table extends FlagTable> = {
   [Name in keyof Table]: Table[Name] extends { kind: "action" } ? Name : never;
 }[keyof Table];
@@ -98,11 +98,11 @@ export type ParsedFlags<Table extends FlagTable> =
     readonly values: FlagValues<Table>;
     readonly givenAs: GivenAs<Table>;
     readonly positionals: readonly string[];
-    /** The name behind `@`, where the grammar has places; else null. */
+    /** The name after `@`, if the grammar has places; else null. */
     readonly place: string | null;
   };
 
-/** The variable that is used when a flag is not given; null when there is none. */
+/** The variable that is used if a flag is not given; null if there is none. */
 export function environmentVariable(name: string, spec: FlagSpec): string | null {
   if (spec.kind === "action" || spec.hasVariable === false) return null;
   return `EXEC_SERVER_${name.toUpperCase().replaceAll("-", "_")}`;
@@ -179,7 +179,7 @@ function flagValue(spec: FlagSpec, word: FlagWord): unknown {
   return decode(spec, word.value, word.written);
 }
 
-/** One value's text, from a flag or a variable, as the type its kind promises. */
+/** Converts the text of one value, from a flag or a variable, to the type of its kind. */
 function decode(
   spec: Exclude<FlagSpec, ActionFlag>,
   text: string,

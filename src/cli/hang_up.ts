@@ -1,17 +1,17 @@
-/** What SIGHUP means to a program that runs for long. */
+/** What SIGHUP does to a program that runs for long. */
 
 import type { Logger } from "../log.ts";
 
 export interface HangUpOptions {
   readonly terminalLost: () => void;
-  /** Each reads its files again and says so in the log. Null: it has none. */
+  /** Each function reads its files again and logs that. Null: there are no such files. */
   readonly reloads: readonly ((() => Promise<unknown>) | null)[];
   readonly log: Logger;
 }
 
 /**
- * SIGHUP has two causes: the terminal is gone, or somebody has sent it to have files read again. Somebody who sends it
- * means no harm, so it does not end a program that has no such files.
+ * SIGHUP has two causes: the terminal is gone, or somebody has sent it so that files are read again. The sender does
+ * not want to end the program, so it goes on even if it has no such files.
  */
 export function onHangUp({ terminalLost, reloads, log }: HangUpOptions): void {
   const terminals = [Deno.stdin, Deno.stdout, Deno.stderr].filter((stream) => stream.isTerminal());

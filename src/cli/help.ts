@@ -1,8 +1,8 @@
 /**
- * The flag table as text, for the terminal and for the documents.
+ * The table of flags as text, for the terminal and for the documents.
  *
- * Pages contain the table between two markers, and `withFlagsTable` renews it. A test compares, so that no page can
- * drift from the program.
+ * Pages contain the table between two markers, and `withFlagsTable` renews it. A test compares, so that the pages stay
+ * true.
  */
 
 import { isNegatable } from "./flag_words.ts";
@@ -80,7 +80,7 @@ function longUsage(name: string, spec: FlagSpec): string {
   }
 }
 
-/** The default as shown, or null where there is nothing to show. */
+/** The default as it is shown, or null if there is nothing to show. */
 function shownDefault(spec: FlagSpec): string | null {
   if (spec.kind === "action") return null;
   if (spec.kind === "switch") return spec.default ? "on" : "off";

@@ -1,12 +1,12 @@
 /**
- * `--version` and `--help` where they are the only word: answered before anything of the server is loaded, so that they
- * take little longer than the runtime itself. Among other words they are flags like any other (`flags.ts`).
+ * `--version` and `--help` as the only word: answered before anything else is loaded, so that they take little longer
+ * than the runtime itself. Among other words they are normal flags (`flags.ts`).
  */
 
 import { VERSION } from "../version.ts";
 import { print } from "./print.ts";
 
-/** What to do in place of a command's work; null when there is more to read, or a command to ask. */
+/** What to do instead of running a command; null if there are more words, or a command to ask. */
 export function loneWord(argv: readonly string[]): (() => Promise<number>) | null {
   const [word, ...others] = argv;
   if (others.length > 0) return null;

@@ -1,4 +1,4 @@
-/** What `exec-server --help` prints: every command with a few words. Flags are in each command's own help. */
+/** The text of `exec-server --help`: every command with a few words. Each command's own help has its flags. */
 
 import { COMMAND_WORDS, type CommandWords } from "./command_words.ts";
 

@@ -1,4 +1,4 @@
-/** The words by which this program starts itself again: compiled, or from its source. */
+/** The command that starts this program again, compiled or from source. */
 
 /** Program and first words; the mode and its flags follow. */
 export function ownCommand(): readonly string[] {

@@ -1,10 +1,10 @@
-/** What commands print for their caller, on standard output. */
+/** Prints the output of commands on standard output. */
 
 import { writeFully } from "../bytes.ts";
 import { messageOf } from "../errors.ts";
 import { refusal } from "./cli_error.ts";
 
-/** Writes all of it. False when nobody reads any more, as in `exec-server --help | head`, which is not an error. */
+/** Writes all of it. False: nobody reads any more, as in `exec-server --help | head`, which is not an error. */
 export async function print(text: string): Promise<boolean> {
   try {
     await writeFully(Deno.stdout, new TextEncoder().encode(text));

@@ -1,9 +1,9 @@
-/** The last safety net of a program that serves many clients. */
+/** Handles uncaught errors of a program that serves many clients. */
 
 import { errorFields, type Logger } from "../log.ts";
 
 /**
- * A fault in one request must not end the others: an error that nobody caught is logged whole, and the server goes on.
+ * A fault in one request must not end the others: an uncaught error is logged with its stack, and the server goes on.
  */
 export function surviveStrayErrors(log: Logger): void {
   globalThis.addEventListener("unhandledrejection", (event) => {

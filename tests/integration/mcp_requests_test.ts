@@ -91,7 +91,7 @@ Deno.test("a patched Bash, or its wrapper, that cannot be executed is named at t
     const wrong: [string[], RegExp][] = [
       [["--bash", missing], /cannot use .*\/none" .*: there is no such file\n/],
       [["--bash", text], /\/text" .*: it may not be executed/],
-      [["--bash", directory], /: it is no file/],
+      [["--bash", directory], /: it is not a regular file/],
       [["--bash", "/bin/sh", "--execve", missing], /\/none" .*: there is no such file\n/],
     ];
     for (const [args, words] of wrong) {
@@ -104,7 +104,7 @@ Deno.test("a patched Bash, or its wrapper, that cannot be executed is named at t
     }
   }));
 
-mcpTest("a workdir that is none is named, in the same words in every sandbox", async ({ work, env }) => {
+mcpTest("a workdir that is not a directory is named, in the same words in every sandbox", async ({ work, env }) => {
   await Deno.writeTextFile(`${work}/file`, "");
   await using server = new McpServer({ env, cwd: work });
   const { peer } = server;

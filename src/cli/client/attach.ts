@@ -1,4 +1,4 @@
-/** The `attach` command: a process that runs on its own, on this terminal, until one leaves it or it ends. */
+/** The `attach` command: shows a running process on this terminal, until the user leaves it or it ends. */
 
 import { quoted, refusal, refuseSurplus, usageError } from "../cli_error.ts";
 import type { FlagTable } from "../flags.ts";

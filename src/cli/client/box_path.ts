@@ -3,7 +3,7 @@
 import type { OpenBox } from "./open_box.ts";
 import { workingDirectory } from "./exec_words.ts";
 
-/** The absolute path. `.` and `..` at its end stay for the server to resolve. */
+/** The absolute path. `.` and `..` at its end stay, because the server resolves them. */
 export function boxPath(path: string, where: OpenBox): string {
   const full = workingDirectory(path === "" ? null : path, where);
   return full.length > 1 ? full.replace(/\/+$/, "") || "/" : full;

@@ -1,6 +1,6 @@
 /**
- * The frame of every client command: words are read by its flags, `--help` is answered, errors become one line on
- * standard error and an exit code. What the command does is its own.
+ * What all client commands have in common: it reads the words by the command's flags, answers `--help`, and turns
+ * errors into one line on standard error and an exit code.
  */
 
 import type { FlagTable, ParsedFlags } from "../flags.ts";
@@ -8,13 +8,13 @@ import { parseFlags } from "../flags.ts";
 import type { Grammar } from "../flag_words.ts";
 import { failureOf } from "./failure.ts";
 
-/** What a command is given: its words, as its table reads them. Also says where (`openBox`). */
+/** The input of a command: its words, read by its table. They also name the server (`openBox`). */
 export type Invocation<Table extends FlagTable> = Extract<ParsedFlags<Table>, { type: "values" }>;
 
 export interface ClientCommand<Table extends FlagTable> {
   /** With `WHERE_FLAGS` and `help: HELP_FLAG`, for a command that goes to a server. */
   readonly flags: Table;
-  /** The help in front of the flags: usage, what it does, two examples. */
+  /** The help before the flags: usage, what it does, two examples. */
   readonly introduction: string;
   readonly grammar?: Grammar;
   run(invocation: Invocation<Table>): Promise<number>;

@@ -1,4 +1,4 @@
-/** The line that shows how far a copy is. On standard error, and only where that is a terminal. */
+/** The line that shows how far a copy is. On standard error, and only if that is a terminal. */
 
 import type { CopyProgress, CopyResult } from "../../client/fs/copy/copy_options.ts";
 import { printable } from "../../printable.ts";
@@ -25,7 +25,7 @@ export function barText(progress: CopyProgress, elapsedMs: number, columns: numb
 export class CopyBar implements Disposable {
   readonly #isShown: boolean;
   readonly #startedAtMs = performance.now();
-  /** Of the sources that are done. */
+  /** Totals of the sources that are complete. */
   #done = { files: 0, bytes: 0 };
   #shownAtMs = -Infinity;
   #isOnScreen = false;
@@ -55,7 +55,7 @@ export class CopyBar implements Disposable {
     this.#done = { files: this.#done.files + files, bytes: this.#done.bytes + bytes };
   }
 
-  /** Takes the line away, before something else is written. */
+  /** Removes the line, before something else is written. */
   clear(): void {
     if (this.#isOnScreen) this.#write("\r\x1b[K");
     this.#isOnScreen = false;
@@ -76,7 +76,7 @@ export class CopyBar implements Disposable {
 
 function columns(): number {
   try {
-    // A terminal that nobody has given a size says 0.
+    // A terminal without a size says 0.
     return Deno.consoleSize().columns || DEFAULT_COLUMNS;
   } catch {
     return DEFAULT_COLUMNS;

@@ -21,7 +21,7 @@ export interface CopyPlaces {
   isLocalDirectory(path: string): Promise<boolean>;
 }
 
-/** A path with a colon in front is of the box. `./:x` is a local file of that name. */
+/** A path that begins with a colon is on the box. `./:x` is a local file of that name. */
 export function readCopyWords(words: readonly string[]): CopyWords {
   if (words.length < 2) throw usageError("source or destination is missing: exec-server cp SRC... DST");
   const sources = words.slice(0, -1);
@@ -36,7 +36,7 @@ export function readCopyWords(words: readonly string[]): CopyWords {
   return { sources: sources.map(bare), target: bare(target), toBox };
 }
 
-/** Into a directory that is there, or is said to be one by a slash at its end, everything keeps its name. */
+/** In an existing directory, or one that ends with a slash, everything keeps its name. */
 export async function copySteps({ sources, target, toBox }: CopyWords, places: CopyPlaces): Promise<CopyStep[]> {
   const here = target.replace(/(?<=.)\/+$/, "");
   const base = toBox ? places.boxPath(target) : here === "" ? "." : here;

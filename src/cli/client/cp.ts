@@ -26,7 +26,7 @@ complete. After a lost connection the copy goes on where it was.
 
 /** How long the server keeps the session of a copy whose connection is lost. */
 const PATIENCE = "1h";
-/** Something could not be copied, and the rest was. */
+/** Something could not be copied. Everything else was. */
 const EXIT_INCOMPLETE = 1;
 
 export const CP_FLAGS = {
@@ -122,7 +122,7 @@ async function copyOne(
   };
 }
 
-/** How both sides tell whether a path is a directory, and what a path of the box means. */
+/** How to find out, on both sides, whether a path is a directory, and how to resolve a path of the box. */
 function places(opened: OpenBox) {
   return {
     boxPath: (path: string) => boxPath(path, opened),
@@ -146,7 +146,7 @@ async function patternsOf(files: readonly string[]): Promise<string[]> {
   return texts.flatMap((text) => text.split("\n"));
 }
 
-/** An error of this machine's files, as one that can be told. */
+/** Turns an error of this machine's files into one for the user. */
 function localError(error: unknown): unknown {
   const isOfSystem = error instanceof Error && (typeof (error as { code?: unknown }).code === "string");
   return isOfSystem ? usageError(error.message) : error;
@@ -171,7 +171,7 @@ class Interrupt implements Disposable {
   readonly #controller = new AbortController();
   readonly #listeners = (Object.entries(INTERRUPTS) as [keyof typeof INTERRUPTS, number][])
     .map(([name, number]) => [name, () => this.#stop(SIGNAL_BASE + number)] as const);
-  /** Null: nobody has interrupted. */
+  /** Null: not interrupted. */
   exitCode: number | null = null;
 
   constructor() {

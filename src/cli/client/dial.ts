@@ -1,9 +1,9 @@
 /**
- * The `dial` command: one connection between standard input and output and any server this program can reach, a message
- * per line. It is what `ssh://` runs on the other side, and lets a client that can start a command use any place.
+ * The `dial` command: connects standard input and output, with one message per line, to any server that this program
+ * can reach. `ssh://` runs it on the other side. With it, a client that can start a command can use any place.
  *
- * Messages pass unchanged, and each side waits for the other. The session belongs to the client that
- * speaks. For this command it ends with the connection; the server keeps it as long as it keeps sessions.
+ * Messages pass unchanged, and each side waits for the other. The session belongs to the client at standard input. This
+ * command ends with its connection, but the server keeps the session as usual.
  */
 
 import type { TransportLink } from "../../client/link/transport.ts";
@@ -40,9 +40,9 @@ const FLAGS = {
   help: HELP_FLAG,
 } as const satisfies FlagTable;
 
-/** An attempt over ssh may have to start a server. */
+/** Long, because an attempt over ssh may have to start a server. */
 const CONNECT_LIMIT_MS = 60_000;
-/** How long answers may take when the input has ended: a question that waits for something is then given up. */
+/** How long answers may take after the input has ended. Then requests that still wait are given up. */
 const ANSWER_LIMIT_MS = 10_000;
 const HEAD_CHARS = 1024;
 
@@ -71,7 +71,7 @@ export function dial(args: readonly string[]): Promise<number> {
   });
 }
 
-/** Until either side ends. What was asked before the input ended is answered first. */
+/** Runs until either side ends. Requests from before the end of input are answered first. */
 async function splice(near: TransportLink, far: TransportLink): Promise<number> {
   const open = new Set<string>();
   let whenAnswered = () => {};
@@ -108,7 +108,7 @@ async function splice(near: TransportLink, far: TransportLink): Promise<number> 
   return EXIT.noConnection;
 }
 
-/** The id of a request. Of a long message only the beginning is looked at: ids come first in what clients write. */
+/** The id of a request. Only the beginning of a long message is searched: clients write ids first. */
 function requestId(message: string): string | null {
   return /"method"\s*:/.test(message.slice(0, HEAD_CHARS)) ? answerId(message) : null;
 }

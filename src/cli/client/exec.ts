@@ -1,4 +1,4 @@
-/** The `exec` command: runs one command on a box as if it were here, or leaves it running there. */
+/** The `exec` command: runs a command on a box as if it ran here, or leaves it running there. */
 
 import type { SpawnOptions } from "../../client/process/spawn_options.ts";
 import { usageError } from "../cli_error.ts";

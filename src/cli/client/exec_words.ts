@@ -1,4 +1,4 @@
-/** What `exec`, `shell` and `attach` have in common on the command line: where it runs, and with which variables. */
+/** What `exec` and `shell` have in common on the command line: the directory and the variables. */
 
 import type { Devbox } from "../../client/devbox.ts";
 import { pathOf } from "../../client/fs/paths.ts";
@@ -34,7 +34,7 @@ export function runFlags(section: string, where: string) {
   } as const satisfies FlagTable;
 }
 
-/** What a program needs to know of the terminal it is seen on, and of its user's language. */
+/** Variables that tell a program about the user's terminal and language. */
 const SENT = /^(TERM|COLORTERM|LANG|LANGUAGE|LC_[A-Z]+)$/;
 
 /** The variables that are sent: the caller's terminal and language, those of the files, those of the flags. */
@@ -54,7 +54,7 @@ export async function sentVariables(
   for (const word of flags) {
     const [name, value] = splitVariable(word);
     if (name === "") throw usageError(`-e must be NAME=VALUE or NAME, not ${quoted(word)}`);
-    // As with docker: a name alone sends the caller's own value, if there is one.
+    // As in docker: a name alone sends the caller's own value, if it has one.
     const sentValue = value ?? env[name];
     if (sentValue !== undefined) sent[name] = sentValue;
   }

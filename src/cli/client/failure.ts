@@ -1,4 +1,4 @@
-/** Errors as what a command says and exits with. The one place that knows which error means which code. */
+/** Turns errors into messages and exit codes. Only this file knows which error means which code. */
 
 import { AbortedError, ClientError, ServerError } from "../../client/errors.ts";
 import { printable } from "../../printable.ts";
@@ -12,11 +12,11 @@ export interface Failure {
   readonly exitCode: number;
 }
 
-/** The server's words for a program that cannot be started, by the error of the system in them. */
+/** The server's messages for a program that cannot be started, by the system's error in them. */
 const NOT_FOUND = /not found|no such file|ENOENT/i;
 const CANNOT_EXECUTE = /permission denied|EACCES|exec format|ENOEXEC|is a directory|not executable/i;
 
-/** Null: not an error that a command fails with on purpose. It is a defect, and is thrown on. */
+/** Null: not an expected error. It is a defect, and is thrown again. */
 export function failureOf(error: unknown): Failure | null {
   if (error instanceof CliError) return { message: error.message, exitCode: EXIT.ownError };
   if (error instanceof ServerError) return { message: oneLine(error.message), exitCode: serverExitCode(error) };
@@ -49,7 +49,7 @@ function oneLine(text: string): string {
   return printable(text.replaceAll(/\s*\n\s*/g, " "));
 }
 
-/** Tells what failed with one of several things, and resolves with the code to end with; the others go on. */
+/** Reports the failure of one of several things, and resolves with the exit code. The others go on. */
 export function tellFailure(what: string, error: unknown): number {
   const failure = failureOf(error);
   if (failure === null) throw error;

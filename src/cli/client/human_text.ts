@@ -1,4 +1,4 @@
-/** Numbers and words of other machines, for a table that people read. */
+/** Numbers and words of other machines as text for people. */
 
 import { printable } from "../../printable.ts";
 import { shellWord } from "../../shell_quote.ts";

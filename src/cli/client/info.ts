@@ -72,7 +72,7 @@ function sandboxText(sandbox: Sandbox): string {
   return `${works.join(", ") || "none works"} (setting ${sandbox.setting})`;
 }
 
-/** The key an executor has proven to be its own, as it is remembered here; null for all other places. */
+/** The fingerprint of an executor's key, as it is remembered here; null for all other places. */
 async function fingerprintOf(place: Place): Promise<string | null> {
   if (place.kind !== "rendezvous") return null;
   const { knownExecutors } = await import("./places/known_executors.ts");

@@ -1,4 +1,4 @@
-/** The `kill` command: a signal to processes, or their end with everything that descends from them. */
+/** The `kill` command: sends a signal to processes, or ends them with all their descendants. */
 
 import type { Devbox } from "../../client/devbox.ts";
 import { ServerError } from "../../client/errors.ts";
@@ -84,7 +84,7 @@ export function withSignalFlag(args: readonly string[]): string[] {
   });
 }
 
-/** Of Linux on every machine that this program runs on. */
+/** Numbers of Linux on every machine that this program runs on. */
 const NUMBERS: Readonly<Record<string, string>> = {
   1: "HUP",
   2: "INT",
@@ -99,7 +99,7 @@ const NUMBERS: Readonly<Record<string, string>> = {
   28: "WINCH",
 };
 
-/** The signal of a word that people write: a name, or its number. Throws a usage error that names all. */
+/** The signal that a word stands for: a name or a number. Throws a usage error that lists all signals. */
 export function signalOf(word: string): Signal {
   const name = NUMBERS[word] ?? word.toUpperCase();
   const signal = (name.startsWith("SIG") ? name : `SIG${name}`) as Signal;

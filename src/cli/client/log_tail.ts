@@ -1,4 +1,6 @@
-/** The last lines of output that came in pieces, of several streams in the order of their numbers. */
+/**
+ * Finds the last lines of output that came in pieces. The pieces of several streams are in the order of their numbers.
+ */
 
 /** A piece of output. */
 export interface LogChunk {
@@ -18,7 +20,7 @@ export function tailOf(chunks: readonly LogChunk[], count: number): LogChunk[] {
   for (let index = chunks.length - 1; index >= 0; index--) {
     const { bytes, ...rest } = chunks[index]!;
     for (let at = bytes.length - 1; at >= 0; at--) {
-      // The end of the last line begins no other.
+      // No line begins after the end of the last one.
       if (bytes[at] === NEWLINE && !isEnd && ++lines === count) {
         return [{ ...rest, bytes: bytes.slice(at + 1) }, ...kept].filter((chunk) => chunk.bytes.length > 0);
       }

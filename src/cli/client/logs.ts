@@ -1,7 +1,7 @@
 /**
- * The `logs` command: what a process has written, byte for byte, from what the server retains, and what it writes from
- * now on. Reads by number and not by a stream of its own: so it holds nobody up, and a lost connection loses nothing
- * that is still retained.
+ * The `logs` command: prints what a process has written, byte for byte, as far as the server retains it, and what it
+ * writes from now on. It reads by number, so the process never waits for it, and a lost connection loses nothing that
+ * is still retained.
  */
 
 import { decodeBase64 } from "../../client/base64.ts";
@@ -29,7 +29,7 @@ says how much is missing.
 
 /** The largest number that is exact. */
 const MAX_NUMBER = Number.MAX_SAFE_INTEGER;
-/** One wait for more. The server answers sooner when there is some. */
+/** How long one request waits for more. The server answers sooner if there is some. */
 const WAIT_MS = 30_000;
 
 export const LOGS_FLAGS = {
@@ -104,7 +104,7 @@ interface Portion {
   readonly last: Read;
 }
 
-/** All there is now. An answer has a bound, so there may be several. */
+/** Prints everything that is there now. Answers are bounded, so this may take several. */
 async function retained(box: Devbox, uid: string, since: number): Promise<Portion & { droppedBytes: number }> {
   const chunks: LogChunk[] = [];
   let droppedBytes = 0;
@@ -134,7 +134,7 @@ class LogPrinter {
     return await writeAll(stream === "stderr" ? Deno.stderr : Deno.stdout, bytes);
   }
 
-  /** Tells what is missing in front of a portion. */
+  /** Reports output that is missing before a portion. */
   async gap({ last, ...portion }: Portion & { droppedBytes?: number }, afterSeq: number): Promise<boolean> {
     const droppedBytes = portion.droppedBytes ?? last.droppedBytes ?? 0;
     if (droppedBytes === 0) return true;

@@ -66,7 +66,7 @@ export function ls(args: readonly string[]): Promise<number> {
   });
 }
 
-/** What is in a directory; of anything else, itself. */
+/** The entries of a directory; for anything else, the path itself. */
 async function listed(path: string, opened: OpenBox): Promise<ListedEntry[]> {
   const { fs } = opened.box;
   const place = boxPath(path, opened);

@@ -1,4 +1,4 @@
-/** The connection that every client command begins with. */
+/** Opens the connection of a client command. */
 
 import { connect, type ConnectOptions } from "../../client/connect.ts";
 import type { Devbox } from "../../client/devbox.ts";
@@ -14,12 +14,12 @@ export interface OpenBox {
   readonly place: Place;
 }
 
-/** Connecting may have to start a server, here or behind ssh, on a machine that is busy. */
+/** Long, because connecting may have to start a server, here or behind ssh, on a busy machine. */
 const START_ATTEMPT = "60s";
 
 /**
- * Connects to the place that the words of a command name, and starts the user's own server if that is meant and not
- * there. Throws a `CliError` or an error of the client library; `failureOf` knows what they mean.
+ * Connects to the place that a command's words name. Starts the user's own server if that is meant and does not run.
+ * Throws a `CliError` or an error of the client library; `failureOf` turns both into messages.
  */
 export async function openBox(where: WhereWords, options: ConnectOptions = {}): Promise<OpenBox> {
   const env: Environment = Deno.env.toObject();

@@ -12,7 +12,7 @@ export function allSwitch<const Help extends string>(help: Help) {
   return { section: "Output", kind: "switch", short: "a", default: false, hasVariable: false, help } as const;
 }
 
-/** Prints, and resolves with the exit code: nobody reading any more is quiet. */
+/** Prints, and resolves with the exit code. If nobody reads any more, there is no message. */
 export async function printed(text: string, exitCode: number = EXIT.ok): Promise<number> {
   return await print(text) ? exitCode : EXIT_PIPE_CLOSED;
 }

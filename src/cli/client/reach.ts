@@ -18,12 +18,12 @@ status: 0 when it was reached, 255 when not.
   exec-server doctor @devbox
   exec-server doctor --url ssh://devbox --json`;
 
-/** Enough for a median that one slow answer does not move. */
+/** How many round trips are measured: enough that one slow answer does not change the median. */
 const ROUND_TRIPS = 5;
 
 const REACH_FLAGS = { json: JSON_FLAG, ...WHERE_FLAGS, help: HELP_FLAG } as const satisfies FlagTable;
 
-/** What a place should let people do, by the flag the server shows for it. */
+/** What a place should offer, by the server's flags. */
 const ABILITIES: Readonly<Record<string, string>> = {
   processAttach: "attach to processes of other sessions",
   processDetails: "usage and ports of processes",

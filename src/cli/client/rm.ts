@@ -67,7 +67,7 @@ export function rm(args: readonly string[]): Promise<number> {
 }
 
 async function refuseDirectory(looking: Promise<{ isDirectory: boolean; isSymlink: boolean }>, path: string) {
-  // What is missing, or a link that leads nowhere, is for the removal itself to tell.
+  // The removal itself reports missing paths, and handles links that lead nowhere.
   const info = await looking.catch(() => null);
   if (info?.isDirectory && !info.isSymlink) throw refusal(`${quoted(path)} is a directory: use -r`);
 }

@@ -1,8 +1,8 @@
 /**
  * Runs a command without a terminal: bytes in, bytes out, unchanged and in the order in which the command wrote them.
  *
- * Ends when the command has ended and all its output is written here, as `ssh` does. Signals that this program gets go to
- * the command; the second of a kind ends the connection. When its output is no longer read, it ends quietly.
+ * Ends when the command has ended and all its output is written here, like `ssh`. Signals to this program are passed on
+ * to the command; the second of a kind ends the connection. When its output is no longer read, it ends quietly.
  */
 
 import type { Devbox } from "../../client/devbox.ts";
@@ -47,7 +47,10 @@ export async function runOnPipes({ where, argv, cwd, options }: CommandToRun): P
   return await Promise.race([showOutput(handle), interrupted]);
 }
 
-/** One line when the connection is lost. The library goes on by itself; the end is told where it is waited for. */
+/**
+ * Prints a line when the connection is lost. The library reconnects by itself. The final loss is reported where the
+ * command is awaited.
+ */
 function tellOfLoss(box: Devbox): void {
   box.onConnectionChange((state) => {
     if (state.state !== "reconnecting" || state.attempt > 1) return;
@@ -55,14 +58,14 @@ function tellOfLoss(box: Devbox): void {
   });
 }
 
-/** Resolves with an exit code when this program is to end without waiting for the command. */
+/** Resolves with an exit code if this program shall end without waiting for the command. */
 function forwardSignals(handle: ProcessHandle): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>();
   for (const [signal, number] of Object.entries(FORWARDED) as [keyof typeof FORWARDED, number][]) {
     let count = 0;
     Deno.addSignalListener(signal, () => {
       if (++count > 1) return resolve(SIGNAL_BASE + number);
-      // It has ended meanwhile, or the connection is lost: then nothing is left to wait for.
+      // It has ended meanwhile, or the connection is lost: there is nothing to wait for.
       handle.kill(signal).catch((error) => {
         if (!(error instanceof ClientError) || error.kind !== "server") resolve(SIGNAL_BASE + number);
       });
@@ -77,7 +80,7 @@ async function sendInput(handle: ProcessHandle): Promise<void> {
     for await (const bytes of Deno.stdin.readable) await writer.write(bytes);
     await writer.close();
   } catch (error) {
-    // A command that ended before it read all of its input is no error, and a lost connection is told elsewhere.
+    // It is not an error if the command ends before it has read all its input. A lost connection is reported elsewhere.
     if (!(error instanceof ClientError)) console.error(`exec-server: cannot read standard input: ${error}`);
     await writer.abort().catch(() => {});
   }

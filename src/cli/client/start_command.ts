@@ -1,4 +1,6 @@
-/** Starting a command on a box, with an error that says which part of it was wrong, and its end as an exit code. */
+/**
+ * Starts a command on a box, with an error that says which part of it is wrong, and turns its end into an exit code.
+ */
 
 import type { Devbox } from "../../client/devbox.ts";
 import { ServerError } from "../../client/errors.ts";
@@ -10,7 +12,9 @@ import { printable } from "../../printable.ts";
 import { quoted, refusal } from "../cli_error.ts";
 import { EXIT } from "./exit_codes.ts";
 
-/** `box.spawn`. The system's error does not say whether the program or its directory is missing; this does. */
+/**
+ * Like `box.spawn`, but the error says whether the program or its directory is missing. The system's error does not.
+ */
 export async function starting(
   box: Devbox,
   argv: readonly string[],
@@ -33,7 +37,7 @@ async function checkDirectory(box: Devbox, path: string): Promise<void> {
   if (!info.isDirectory) throw refusal(`cannot run in ${quoted(path)}: it is not a directory`);
 }
 
-/** What the command exits with here. */
+/** The exit code for the command's end. */
 export function exitCodeOf({ code, endReason, failure }: ProcessStatus): number {
   if (endReason === "timeout") return EXIT.timedOut;
   if (code !== null) return code & 0xff;

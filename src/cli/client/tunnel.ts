@@ -104,7 +104,7 @@ function listen({ local }: TunnelPorts): Deno.TcpListener {
   }
 }
 
-/** Until the listener is closed. A connection that fails is told, and the others go on. */
+/** Accepts until the listener is closed. The failure of a connection is reported, and the others go on. */
 async function serve(
   box: Devbox,
   listener: Deno.TcpListener,

@@ -1,6 +1,6 @@
 /**
- * One local connection and the tunnel it leads to. Each direction waits for its own reader and ends by itself, and both
- * are over when one of them fails.
+ * Joins a local connection with its tunnel. Each direction waits for its own reader and ends on its own. If one fails,
+ * both end.
  */
 
 import { writeFully } from "../../bytes.ts";
@@ -8,7 +8,10 @@ import type { Tunnel } from "../../client/net/tunnel.ts";
 
 const READ_BYTES = 64 * 1024;
 
-/** Resolves when both directions have ended. Rejects when there is no tunnel; a connection that breaks off is usual. */
+/**
+ * Resolves when both directions have ended. Rejects if there is no tunnel. A connection that breaks off is not an
+ * error.
+ */
 export async function carry(near: Deno.TcpConn, open: () => Promise<Tunnel>): Promise<void> {
   let tunnel: Tunnel;
   try {
@@ -23,7 +26,7 @@ export async function carry(near: Deno.TcpConn, open: () => Promise<Tunnel>): Pr
   try {
     await Promise.all([there, back]);
   } catch {
-    // One side has gone; the other one learns it by its end.
+    // One side has gone. Ending the other one tells it.
   } finally {
     tunnel.close();
     near.close();

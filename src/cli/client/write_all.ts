@@ -1,4 +1,4 @@
-/** Bytes to a stream of this program, without losing or changing any. */
+/** Writes bytes to a stream of this program, unchanged and completely. */
 
 import { writeFully } from "../../bytes.ts";
 

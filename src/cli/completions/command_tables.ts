@@ -1,11 +1,11 @@
-/** Every command with its flags: what completions are made of. A test finds one that is missing. */
+/** Every command with its flags, for completions. A test finds missing ones. */
 
 import type { COMMAND_WORDS } from "../command_words.ts";
 import type { FlagTable } from "../flags.ts";
 
 export interface CommandEntry {
   readonly flags: () => Promise<FlagTable>;
-  /** Words that may follow it, where they are known. */
+  /** Words that may follow it, if they are known. */
   readonly words?: readonly string[];
 }
 
@@ -59,7 +59,7 @@ export const COMMAND_TABLES: Readonly<Record<keyof typeof COMMAND_WORDS, Command
   completions: { flags: noFlags, words: ["bash", "zsh", "fish"] },
 };
 
-/** Those whose words are read in another way. */
+/** Commands whose words are read in another way. */
 function noFlags(): Promise<FlagTable> {
   return Promise.resolve({});
 }

@@ -11,14 +11,14 @@ export interface ScriptCommand {
 }
 
 interface Word {
-  /** As it is written. */
+  /** The flag as it is written. */
   readonly text: string;
   readonly help: string;
   readonly takesValue: boolean;
   readonly choices: readonly string[];
 }
 
-/** Help in one line, without what shells take for their own. */
+/** The help in one line, without characters that are special to shells. */
 function plain(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, " ").replaceAll(/['"`$\\[\]:;!]/g, "").slice(0, 80).trim();
 }

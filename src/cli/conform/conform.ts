@@ -1,4 +1,4 @@
-/** The `conform` command: the promises of docs/protocol.md, checked on a server. */
+/** The `conform` command: checks whether a server keeps the promises of docs/protocol.md. */
 
 import { type CheckResult, conform as runChecks, type ConformReport } from "../../conform/run.ts";
 import { messageOf } from "../../errors.ts";
@@ -11,7 +11,7 @@ import { print } from "../print.ts";
 /** At least one promise was not kept. */
 const EXIT_BROKEN = 1;
 
-/** For what is to be answered at once, on a busy machine. */
+/** How long an immediate answer may take on a busy machine. */
 const PATIENCE_MS = 15_000;
 
 export const CONFORM_FLAGS = {

@@ -13,7 +13,7 @@ import { print } from "../print.ts";
 /** At least one of the usual policies is refused, or the server would not start. */
 const EXIT_REFUSING = 1;
 
-/** Whether the words ask about a server somewhere and not about this machine. */
+/** Whether the words ask about a server and not about this machine. */
 function asksForPlace(args: readonly string[]): boolean {
   return args.some((word) => /^--url(?:=|$)/.test(word) || /^@[^/]/.test(word));
 }

@@ -1,5 +1,5 @@
 /**
- * What to install or change, from what was found. Pure except for `readSurroundings`.
+ * Advice on what to install or change, made from the findings. Pure except for `readSurroundings`.
  *
  * There is advice only for what does not work; where everything works there is none.
  */
@@ -9,11 +9,11 @@ import { readSysctl } from "../../os/children/procfs.ts";
 import type { DoorFinding } from "./doctor_door.ts";
 import type { DoctorReport } from "./doctor_report.ts";
 
-/** What the advice depends on besides the report. */
+/** What else the advice depends on. */
 export interface Surroundings {
   /** `ID` and `ID_LIKE` of the distribution, best first. */
   readonly distributions: readonly string[];
-  /** Settings of the kernel, where it has them. */
+  /** Settings of the kernel, if it has them. */
   readonly sysctls: Readonly<Record<string, string | null>>;
 }
 
@@ -56,7 +56,7 @@ function distributions(): string[] {
     const words = ["ID", "ID_LIKE"].map((name) => new RegExp(`^${name}="?([^"\n]*)`, "m").exec(text)?.[1] ?? "");
     return words.join(" ").split(" ").filter((word) => word !== "");
   } catch {
-    return []; // Not every system has the file; then the advice names no package manager.
+    return []; // If a system does not have the file, the advice names no package manager.
   }
 }
 
@@ -64,7 +64,7 @@ export function advise(report: Omit<DoctorReport, "advice">, surroundings: Surro
   return [...sandboxAdvice(report, surroundings), ...doorAdvice(report.door)];
 }
 
-/** For a server that lets anyone in. Where only some could connect, the finding says enough. */
+/** For a server that lets anyone in. If only some can connect, the finding says enough. */
 function doorAdvice({ findings }: DoctorReport["door"]): string[] {
   const isOpen = (name: DoorFinding["name"]) => findings.some((finding) => finding.name === name && !finding.isShut);
   return [

@@ -1,12 +1,12 @@
 /**
- * What `doctor` says of the identity that remote mode uses: its fingerprint, for people to compare. Nothing is made: where
- * there is none the report says so. The noise half is loaded only if there is a file.
+ * What `doctor` reports about the identity of remote mode: its fingerprint, for people to compare. It never makes an
+ * identity: if there is none, the report says so. The cryptography is loaded only if there is a file.
  */
 
 import { messageOf } from "../../errors.ts";
 
 export interface IdentityReport {
-  /** Null: there is no home, and no flag. */
+  /** Null: there is no home directory and no flag. */
   readonly file: string | null;
   /** Null: there is none yet, or it cannot be used. */
   readonly fingerprint: string | null;
@@ -36,7 +36,7 @@ async function exists(path: string): Promise<boolean> {
     await Deno.lstat(path);
     return true;
   } catch {
-    // Whatever keeps it from being seen keeps it from being used.
+    // If doctor cannot read it, the server cannot use it.
     return false;
   }
 }

@@ -29,7 +29,7 @@ export function typicalPolicies(workspace: string): TypicalPolicy[] {
   ];
 }
 
-/** What programs need to run, and no more. */
+/** Only what programs need to run. */
 function minimal() {
   return { path: { type: "special", value: { kind: "minimal" } }, access: "read" };
 }

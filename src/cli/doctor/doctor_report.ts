@@ -1,9 +1,9 @@
 /**
- * What `doctor` finds out, as data: facts about the machine, and what the server's own probe, service and file helper
- * say.
+ * The findings of `doctor` as data: facts about the machine, and the results of the server's own probe, service and
+ * file helper.
  *
- * Everything is judged by the server's own code. The only thing made on the disk is one temporary directory, which is
- * removed before this returns.
+ * The server's own code judges everything. On the disk it makes only one temporary directory, which is removed before
+ * this returns.
  */
 
 import { systemClock } from "../../clock.ts";
@@ -45,23 +45,23 @@ export interface DoctorReport {
   readonly landlock: SandboxBackendReport;
   /** The program that does confined file operations. */
   readonly fileHelper: { readonly works: boolean; readonly reason: string | null };
-  /** Whether `exec-server mcp` can decide what a shell starts. Without it that command refuses to run any. */
+  /** Whether `exec-server mcp` can decide which programs a shell starts. If not, it refuses to run shells. */
   readonly programWatch: { readonly works: boolean; readonly reason: string | null };
   readonly policies: readonly PolicyReport[];
   /** Who could connect. */
   readonly door: DoorReport;
-  /** What clients know this machine by in remote mode. */
+  /** The identity by which clients know this machine in remote mode. */
   readonly identity: IdentityReport;
-  /** What to do about what does not work, one sentence each. */
+  /** What to do about things that do not work, one sentence each. */
   readonly advice: readonly string[];
 }
 
 export interface UserReport {
   readonly uid: number | null;
   readonly gid: number | null;
-  /** The effective ones as the kernel shows them, in hexadecimal. */
+  /** The effective capabilities as the kernel shows them, in hexadecimal. */
   readonly capabilities: string | null;
-  /** Whether this process, and so a server beside it, cannot gain rights by executing something. */
+  /** Whether this process, and so a server started like it, cannot gain rights by executing a program. */
   readonly noNewPrivileges: boolean | null;
 }
 
@@ -165,12 +165,12 @@ async function ask(
   try {
     return { name, enforcedBy: await service.outlook(SandboxParam.parse(sandbox)), reason: null };
   } catch (error) {
-    // The directory's random name would mean nothing to anybody.
+    // The directory's random name would mean nothing to the reader.
     return { name, enforcedBy: null, reason: messageOf(error).replaceAll(workspace, "WORKSPACE") };
   }
 }
 
-/** Has a real program decided, by the code that does so for `exec-server mcp`. */
+/** Lets a real program be decided, by the code of `exec-server mcp`. */
 async function tryProgramWatch(
   { service }: Sandboxing,
   serverEnv: Readonly<Record<string, string>>,

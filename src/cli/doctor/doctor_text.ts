@@ -32,7 +32,7 @@ const DOOR_TITLES: Readonly<Record<DoorFinding["name"], string>> = {
   confinedProcesses: "confined processes",
 };
 
-/** Width of the first column, which says what a line is about. */
+/** Width of the first column, the title of a line. */
 const TITLE_WIDTH = 40;
 
 /** Ends with a newline. */
@@ -74,7 +74,7 @@ export function doctorText(report: DoctorReport): string {
   return sections.filter((section) => section.length > 0).map((section) => `${section.join("\n")}\n`).join("\n");
 }
 
-/** Not having one of their own is not wrong: the server's limits hold for all sandboxes together. */
+/** Sandboxes without their own bound are not wrong: the server's limits hold for all of them together. */
 function processBound({ user, bubblewrap, programWatch }: DoctorReport): string {
   const reason = user.uid === 0
     ? "the kernel exempts root"
@@ -87,7 +87,7 @@ function processBound({ user, bubblewrap, programWatch }: DoctorReport): string 
   return `  ${reason === null ? "ok" : "--"}  ${"processes of a command (mcp)".padEnd(TITLE_WIDTH)}${detail}`;
 }
 
-/** What is open is not wrong in itself: it may be intended. */
+/** An open door is not wrong in itself: it may be intended. */
 function doorLines({ refused, findings }: DoorReport): string[] {
   if (refused !== null) return [line(false, "the server would not start", refused)];
   return findings.map(({ name, isShut, detail }) =>
@@ -95,7 +95,7 @@ function doorLines({ refused, findings }: DoorReport): string[] {
   );
 }
 
-/** Not having one is not wrong: most servers are reached directly. */
+/** Having no identity is not wrong: most servers are reached directly. */
 function identityLine({ file, fingerprint, refused }: IdentityReport): string {
   if (refused !== null) return line(false, "identity", refused);
   if (fingerprint !== null) return line(true, "identity", `${fingerprint} (${file})`);

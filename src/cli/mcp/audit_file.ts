@@ -1,4 +1,7 @@
-/** The file of `--audit`: made for its owner alone, only ever appended to. Lines are written before a program starts. */
+/**
+ * The file of `--audit`: only its owner can read it, and it is only appended to. Lines are written before a program
+ * starts.
+ */
 
 import { messageOf } from "../../errors.ts";
 import { printable } from "../../printable.ts";
@@ -8,7 +11,7 @@ export interface AuditFile extends Disposable {
   write(line: string): void;
 }
 
-/** Throws a `CliError` when it cannot be opened. */
+/** Throws a `CliError` if it cannot be opened. */
 export function openAuditFile(path: string): AuditFile {
   try {
     const file = Deno.openSync(path, { append: true, create: true, mode: 0o600 });

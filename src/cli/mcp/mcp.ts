@@ -1,4 +1,4 @@
-/** The `mcp` command: from options to a running MCP server, and from signals or the client's end to its own. */
+/** The `mcp` command: starts the MCP server by its options, and ends it on signals or when the client has gone. */
 
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { resolve } from "node:path/posix";
@@ -32,7 +32,7 @@ import { MCP_FLAGS, MCP_INTRODUCTION } from "./mcp_flags.ts";
 import { type McpOptions, parseMcp } from "./mcp_options.ts";
 import { mcpRules } from "./mcp_rules.ts";
 
-/** Where a Bash is, when none is named. */
+/** Where Bash is looked for, unless one is named. */
 const BASH_PATHS = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];
 
 /** Resolves with the exit code. */
@@ -58,7 +58,7 @@ async function run(options: McpOptions): Promise<number> {
 
   const stopped = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) Deno.addSignalListener(signal, () => stopped.abort());
-  // Loading takes longer than answering the first messages: those go first.
+  // Loading takes longer than answering the first messages, so these come first.
   const cancelWarmUp = systemClock.setTimer(WARM_UP_DELAY_MS, () => void shells.warmUp());
   try {
     if (options.http === null) await serveStdio(servers, { signal: stopped.signal, log });
@@ -116,10 +116,10 @@ function bashPath(hasPatched: boolean): string {
   return path ?? BASH_PATHS[0]!;
 }
 
-/** Now, by name: otherwise every call would fail, with words that name no file. */
+/** Checked now, because later every call would fail with a message that names no file. */
 function refuseMissing({ bash, wrapper }: PatchedBash): void {
   for (const path of [bash, wrapper]) {
-    // What is only a name is looked for when it is needed.
+    // A name without a slash is searched for when it is needed.
     if (path === undefined || !path.includes("/")) continue;
     const reason = whyNoProgram(path);
     if (reason !== null) throw refusal(`cannot use ${quoted(path)} (--bash, CODEX_BASH_PATH or --execve): ${reason}`);
@@ -128,7 +128,7 @@ function refuseMissing({ bash, wrapper }: PatchedBash): void {
 
 function whyNoProgram(path: string): string | null {
   try {
-    if (!statSync(path).isFile()) return "it is no file";
+    if (!statSync(path).isFile()) return "it is not a regular file";
     accessSync(path, constants.X_OK);
     return null;
   } catch (error) {

@@ -19,7 +19,7 @@ standard error, one JSON object per line.`;
 
 const { listen: _listen, "allow-origin": _origin, ...doorFlags } = DOOR_FLAGS;
 
-/** Those that mean nothing without `--listen`. */
+/** Flags that have no effect without `--listen`. */
 export const MCP_DOOR_FLAGS = doorFlags;
 
 export const MCP_FLAGS = {

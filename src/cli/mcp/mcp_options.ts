@@ -1,4 +1,7 @@
-/** argv and environment -> what `mcp` is to do, checked as a whole. Reads secrets through the function passed in. */
+/**
+ * Turns argv and environment into the options of `mcp`, checked as a whole. Reads secrets through the function that is
+ * passed in.
+ */
 
 import { resolve } from "node:path/posix";
 import type { LogFormat, LogLevel } from "../../log.ts";
@@ -12,7 +15,7 @@ import type { ReadTextFile } from "../serve/auth_options.ts";
 import { doorOptions } from "../serve/door_options.ts";
 import { MCP_DOOR_FLAGS, MCP_FLAGS, type McpFlags } from "./mcp_flags.ts";
 
-/** Where and for whom HTTP is served. */
+/** The address of HTTP, and who may connect. */
 export interface HttpDoor {
   readonly address: ListenerAddress;
   readonly auth: AuthConfig;
@@ -72,7 +75,7 @@ export async function parseMcp(
   };
 }
 
-/** By its name alone it could be a program that somebody inside has made. */
+/** A name without its directory could also mean a program that was made inside the sandbox. */
 function descriptorProgram(path: string): string {
   if (path.startsWith("/") && resolve(path) === path) return path;
   throw refusal(`--escalate-fds ${quoted(path)} is not accepted: name the program by its whole path, without . and ..`);
@@ -86,7 +89,7 @@ function patchedBash({ bash, execve }: FlagValues<McpFlags>, env: Environment): 
   throw refusal("--execve needs --bash PATH or CODEX_BASH_PATH: only a patched Bash uses it");
 }
 
-/** Flags that would be ignored are refused: somebody relies on what they promise. */
+/** Flags that would be ignored are refused, because the user relies on what they promise. */
 function refuseContradictions(
   { intercept, escalate }: FlagValues<McpFlags>,
   givenAs: GivenAs<McpFlags>,
@@ -115,7 +118,7 @@ function refuseContradictions(
   );
 }
 
-/** On standard input and output nobody logs in. A flag that says otherwise was meant for something else. */
+/** On standard input and output nobody logs in, so a flag about logins is a mistake. */
 function refuseDoorFlags(givenAs: GivenAs<McpFlags>): null {
   for (const flag of Object.keys(MCP_DOOR_FLAGS) as (keyof typeof MCP_DOOR_FLAGS)[]) {
     const writtenAs = givenAs[flag];
@@ -143,7 +146,7 @@ async function httpDoor(
   return { address, auth, reloadAuth, allowOtherUsers, tls };
 }
 
-/** In the form of the websocket server's addresses. */
+/** Written like an address of the websocket server. */
 function listenUrl(listen: string): string {
   if (/^(?:unix:|stdio)/.test(listen)) return listen;
   const scheme = /^(https?):\/\//.exec(listen);

@@ -1,6 +1,6 @@
 /**
- * The rules that `mcp` decides by. Files are read again when they change. A directory that is not there at the start is
- * not noticed later: otherwise a command that may write where it would be could make rules for itself.
+ * The rules that `mcp` decides by. Files are read again when they change. A directory that is missing at the start is
+ * not noticed later: otherwise a command that can write there could make its own rules.
  */
 
 import { existsSync } from "node:fs";
@@ -20,11 +20,11 @@ import { programsHere } from "../rules/programs_here.ts";
 
 export interface McpRules {
   readonly keeper: RulesKeeper;
-  /** Where rules are, or would be read from at the next start. No command may write there. */
+  /** Places from which rules are read now, or would be at the next start. No command may write there. */
   readonly paths: readonly string[];
 }
 
-/** Throws a `CliError` when they cannot be used. */
+/** Throws a `CliError` if they cannot be used. */
 export function mcpRules(named: readonly string[], log: Logger): McpRules {
   try {
     const places = rulePlaces(Deno.env.toObject(), named.map((path) => resolve(Deno.cwd(), path)));

@@ -1,4 +1,4 @@
-/** `mcp --listen`: the endpoint with the login and certificate of its flags, until it is told to stop. */
+/** `mcp --listen`: serves the endpoint, with the login and certificate of its flags, until it is told to stop. */
 
 import { systemClock } from "../../clock.ts";
 import type { Logger } from "../../log.ts";
@@ -13,7 +13,7 @@ import { LiveAuth } from "../serve/live_auth.ts";
 import { LiveTls } from "../serve/live_tls.ts";
 import type { HttpDoor } from "./mcp_options.ts";
 
-/** Where the tool is below the address. */
+/** The path of the tool below the address. */
 const PATH = "/mcp";
 
 export async function serveHttp(
@@ -45,7 +45,7 @@ export async function serveHttp(
   if (signal.aborted) stop();
   const reloads = [door.reloadAuth === null ? null : () => auth.reload(), tls === null ? null : () => tls.reload()];
   onHangUp({ terminalLost: stop, reloads, log });
-  // The only place that shows a token that was made up.
+  // The only place that shows the random token.
   const url = door.auth.type === "urlToken" ? door.auth.token.addTo(endpoint.url) : `${endpoint.url}${PATH}`;
   if (!await print(`${url}\n`)) log.warn("cannot print the address: standard output is closed");
   log.info("listening", { url: endpoint.url });

@@ -1,6 +1,6 @@
 /**
- * The token for the registry: from a variable, from a file that is read each time, or from a pipe that brings a new one
- * whenever it changes. Errors are in the reference's words and never hold the token.
+ * The token for the registry: from a variable, from a file that is read each time, or from a pipe that sends a new one
+ * whenever it changes. Errors have the reference's texts and never contain the token.
  */
 
 import { messageOf } from "../../errors.ts";
@@ -12,7 +12,7 @@ import {
   type RegistryKind,
 } from "../../remote/registry/registry_error.ts";
 
-/** More than a token has. */
+/** Longer than any token. */
 const MAX_TOKEN_FILE_BYTES = 64 * 1024;
 
 export function variableCredential(kind: RegistryKind, name: string, value: string | null): Credential {
@@ -24,7 +24,7 @@ export function variableCredential(kind: RegistryKind, name: string, value: stri
   return { isConfidential: false, token: () => Promise.resolve(token) };
 }
 
-/** Read each time. Once it has held a token, a file that holds none is being replaced: that may pass. */
+/** Read each time. If a file that held a token is empty now, it is being replaced, so trying again may help. */
 export function fileCredential(kind: RegistryKind, path: string): Credential {
   const named = `${kind} registry bearer token file ${JSON.stringify(path)}`;
   let hasHeldToken = false;
@@ -54,7 +54,7 @@ interface Frame {
   readonly expiresAt: number;
 }
 
-/** Longest line: a token of the length that headers carry, and what is around it. */
+/** Longest line: the longest token that fits into a header, and the JSON around it. */
 const MAX_LINE_CHARS = 64 * 1024;
 
 /** Reads lines `{"version":1,"environment_id":…,"token":…,"expires_at":…}` from standard input. */
@@ -68,7 +68,7 @@ export class PipeCredential implements Credential {
   constructor(environmentId: string, nowSeconds: () => number = () => Date.now() / 1000) {
     this.#environmentId = environmentId;
     this.#nowSeconds = nowSeconds;
-    // The first caller that asks for the token gets this error; without one `run` reports it.
+    // The first caller that asks for the token gets this error. Without a caller `run` reports it.
     this.#first.promise.catch(() => {});
   }
 
@@ -78,7 +78,7 @@ export class PipeCredential implements Credential {
     return this.#current!.token;
   }
 
-  /** Resolves at the end of the pipe. Rejects with what is wrong with a line, or when the pipe ends before the first. */
+  /** Resolves at the end of the pipe. Rejects if a line is wrong, or if the pipe ends before the first line. */
   async run(input: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
     try {
       let text = "";

@@ -1,4 +1,4 @@
-/** What `--remote` and `forward` do alike: credential and identity at the start, standard input, signals and exit code. */
+/** What `--remote` and `forward` share: credential and identity at the start, standard input, signals and exit code. */
 
 import { messageOf } from "../../errors.ts";
 import type { RemoteExecutorConfig } from "../../server/remote_executor.ts";
@@ -15,17 +15,17 @@ import type { LogSink } from "../serve/log_sink.ts";
 import { fileCredential, PipeCredential, variableCredential } from "./credentials.ts";
 import type { RegistrationOptions } from "./remote_options.ts";
 
-/** The registry has said no, or what it was to be told is not right. */
+/** The registry has refused, or the options for it are wrong. */
 const EXIT_FAILED = 1;
 
 export interface Prepared {
   readonly config: Omit<RemoteExecutorConfig, "token">;
   readonly credential: Credential;
-  /** Reads standard input to its end; null when nobody reads it. */
+  /** Resolves at the end of standard input; null if it is not read. */
   readonly pipe: (() => Promise<void>) | null;
 }
 
-/** Throws `RegistryError` or `CliError` for what cannot work. */
+/** Throws `RegistryError` or `CliError` if it cannot work. */
 export async function prepareRegistration(
   options: RegistrationOptions,
   env: Readonly<Record<string, string>>,
@@ -79,7 +79,7 @@ export interface Running {
   shutDown(options: { graceMs?: number }): void;
 }
 
-/** Starts, and waits for the end by signal, standard input or failure; the exit code. */
+/** Starts, and waits for the end by signal, standard input or failure. Resolves with the exit code. */
 export async function runToEnd(
   { sink, log }: { sink: LogSink; log: Logger },
   start: () => Promise<Running>,
@@ -87,7 +87,7 @@ export async function runToEnd(
   try {
     const { source, pipe, finished, shutDown } = await start();
     let signals = 0;
-    // The first signal leaves processes their grace; the second one ends them at once.
+    // At the first signal processes get their grace period; the second one ends them at once.
     const stop = () => shutDown(signals++ === 0 ? {} : { graceMs: 0 });
     for (const signal of ["SIGINT", "SIGTERM"] as const) Deno.addSignalListener(signal, stop);
     // A token file is read before each use anyway.
@@ -100,7 +100,7 @@ export async function runToEnd(
   } catch (error) {
     await sink.drain();
     if (!(error instanceof RegistryError)) throw error;
-    // As the reference writes it: programs may look for these words.
+    // The reference's text: programs may look for it.
     console.error(`Error: ${printable(error.message)}`);
     return EXIT_FAILED;
   }

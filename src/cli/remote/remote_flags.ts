@@ -3,7 +3,7 @@
 import type { FlagTable } from "../flags.ts";
 import { SERVING_FLAGS } from "../serve/serving_values.ts";
 
-/** What `--remote` and `forward` share: how to register, and as what. */
+/** Flags that `--remote` and `forward` share: how to register, and under which id. */
 export const REGISTRATION_FLAGS = {
   remote: {
     section: "Remote",

@@ -1,11 +1,11 @@
-/** argv and environment -> how to register and as what, checked as a whole. Pure: files are read later. */
+/** Turns argv and environment into the options of a registration, checked as a whole. Pure: files are read later. */
 
 import { quoted, refuseSurplus, usageError } from "../cli_error.ts";
 import { type Environment, type FlagValues, type GivenAs, parseFlags } from "../flags.ts";
 import { type ServingValues, servingValues } from "../serve/serving_values.ts";
 import { REGISTRATION_FLAGS, REMOTE_FLAGS } from "./remote_flags.ts";
 
-/** Where the token comes from. */
+/** The source of the token. */
 export type TokenSource =
   | { readonly type: "file"; readonly path: string }
   | { readonly type: "variable"; readonly name: string; readonly value: string | null }
@@ -17,7 +17,7 @@ export interface RegistrationOptions {
   readonly transport: "noise" | "plain";
   readonly name: string | null;
   readonly token: TokenSource;
-  /** Null: where it is by default. */
+  /** Null: the default place. */
   readonly identityFile: string | null;
   readonly exitOnStdinClose: boolean;
   readonly isInsecureAccepted: boolean;
@@ -28,7 +28,7 @@ export type RemoteInvocation =
   | { readonly type: "help" }
   | { readonly type: "version" };
 
-/** The reference's variable, and ours, which wins. */
+/** The reference's variable, and ours, which comes first. */
 const TOKEN_VARIABLE = "CODEX_EXEC_SERVER_REMOTE_BEARER_TOKEN";
 const OWN_TOKEN_VARIABLE = "EXEC_SERVER_REMOTE_TOKEN";
 const EXIT_VARIABLE = "CODEX_EXEC_SERVER_EXIT_ON_STDIN_CLOSE";
@@ -88,7 +88,7 @@ function tokenSource(values: FlagValues<typeof REGISTRATION_FLAGS>, env: Environ
   return { type: "variable", name, value: env[name] ?? null };
 }
 
-/** The reference takes these two words and no other. */
+/** The reference accepts only these two words. */
 function exitVariable(env: Environment): boolean {
   const value = env[EXIT_VARIABLE];
   if (value === undefined || value === "false") return false;

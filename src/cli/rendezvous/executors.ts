@@ -1,4 +1,4 @@
-/** The `executors` command: which executors of a rendezvous one can use. */
+/** The `executors` command: lists the executors of a rendezvous that the user can use. */
 
 import { messageOf } from "../../errors.ts";
 import { printable } from "../../printable.ts";
@@ -11,7 +11,7 @@ import { print } from "../print.ts";
 import { textTable } from "../text_table.ts";
 import { EXECUTORS_FLAGS, EXECUTORS_INTRODUCTION } from "./executors_flags.ts";
 
-/** A list comes at once; a rendezvous that is not there should not keep anybody waiting. */
+/** A list comes at once, so the user need not wait long for a rendezvous that does not answer. */
 const TIMEOUT_MS = 10_000;
 
 /** Resolves with the exit code. */
@@ -72,7 +72,7 @@ async function fetchList(url: string, token: string, env: Environment): Promise<
   }
 }
 
-/** What an error says for people; another program may have answered. */
+/** The text of an error for people. The answer may come from another program. */
 function complaintIn(text: string): string {
   try {
     return quoted(String(JSON.parse(text).error.message));

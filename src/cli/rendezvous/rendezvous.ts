@@ -1,4 +1,4 @@
-/** The `rendezvous` command: options to a running rendezvous, signals to its end. */
+/** The `rendezvous` command: starts the rendezvous by its options, and ends it on signals. */
 
 import { systemClock } from "../../clock.ts";
 import { messageOf } from "../../errors.ts";
@@ -22,10 +22,10 @@ import { surviveStrayErrors } from "../stray_errors.ts";
 import { RENDEZVOUS_FLAGS, RENDEZVOUS_INTRODUCTION } from "./rendezvous_flags.ts";
 import { parseRendezvous, type RendezvousInvocation } from "./rendezvous_options.ts";
 
-/** Connections at once, however many descriptors there are: each takes some 10 KiB, with TLS 150. */
+/** The most connections, even with more descriptors: each takes some 10 KiB, with TLS 150. */
 const MAX_SERVED = 20_000;
 const MAX_WAITING = 1024;
-/** What connections may take of the descriptors. A rendezvous needs few others. */
+/** The share of the descriptors that connections may take. A rendezvous needs few others. */
 const SERVED_PER_DESCRIPTOR = 3 / 4;
 const WAITING_PER_DESCRIPTOR = 1 / 8;
 
@@ -93,7 +93,7 @@ async function run(invocation: RendezvousInvocation): Promise<number> {
   return 0;
 }
 
-/** A file that cannot be used leaves the old tokens in force. Never rejects: the log tells. */
+/** If the file cannot be used, the old tokens stay in force. Never rejects: failures are logged. */
 async function reloadTokens(
   { reloadTokens }: RendezvousInvocation,
   admissions: Admissions,
@@ -109,7 +109,7 @@ async function reloadTokens(
   }
 }
 
-/** By the descriptors there may be, once this program has taken all it may have. */
+/** Computed from the number of descriptors, after this program has raised its limit. */
 function connectionLimits(): { waiting: number; served: number } {
   const descriptors = raiseDescriptorLimit();
   return {
@@ -125,6 +125,6 @@ function raiseDescriptorLimit(): number {
     const isRaised = limit.soft === limit.hard || setLimit(RLIMIT_NOFILE, { soft: limit.hard, hard: limit.hard });
     return Number(isRaised ? limit.hard : limit.soft);
   } catch {
-    return Infinity; // Without the C library nobody says; our own bounds hold.
+    return Infinity; // Without the C library the number is not known: our own bounds hold.
   }
 }

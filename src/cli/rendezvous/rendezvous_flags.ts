@@ -19,7 +19,7 @@ Once it listens, it prints one line on standard output, its URL. The log, with
 lines for everyone who connects and leaves, goes to standard error. On SIGHUP
 the tokens, the certificate and its key are read again.`;
 
-/** More than one machine has ports for; a larger number is a slip. */
+/** More than one machine has ports for. A larger number is a mistake. */
 const MAX_COUNT = 1_000_000;
 
 export const RENDEZVOUS_FLAGS = {

@@ -1,4 +1,4 @@
-/** argv and environment -> what `rendezvous` is to do, checked as a whole. Reads the file of tokens, and nothing else. */
+/** Turns argv and environment into the options of `rendezvous`, checked as a whole. Reads only the file of tokens. */
 
 import type { LogFormat, LogLevel } from "../../log.ts";
 import { isLoopbackAddress } from "../../transport/listen/ip_address.ts";

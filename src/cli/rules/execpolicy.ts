@@ -1,6 +1,6 @@
 /**
- * `exec-server execpolicy check`: the reference's checker, with its JSON, its texts and its exit codes. The decision is
- * in the JSON and never in the exit code: 0 also for what is forbidden.
+ * `exec-server execpolicy check`: works like the reference's checker, with its JSON, its texts and its exit codes. The
+ * decision is only in the JSON: the exit code is 0 even for a forbidden command.
  */
 
 import { checkReport, loadRules, readRuleFiles, RuleFileError, RuleReadError, type RuleSet } from "../../rules/mod.ts";
@@ -58,7 +58,7 @@ export async function execpolicy(args: readonly string[]): Promise<number> {
   return 0;
 }
 
-/** The set of all files; null when one cannot be used, which has then been said. */
+/** The rules of all files; null if one cannot be used, which was reported then. */
 function loaded(paths: readonly string[]): RuleSet | null {
   try {
     return loadRules(readRuleFiles(paths), programsHere());
@@ -70,7 +70,7 @@ function loaded(paths: readonly string[]): RuleSet | null {
   }
 }
 
-/** In the reference's form. File names and lines are others' text: nothing in them reaches the terminal as an escape. */
+/** In the reference's form. File names and lines come from others, so they are printed without terminal escapes. */
 function complain(what: string, cause: string): void {
   const lines = cause.split("\n").map((line) => `    ${printable(line)}`.trimEnd());
   console.error(`Error: ${printable(what)}\n\nCaused by:\n${lines.join("\n")}`);

@@ -1,4 +1,4 @@
-/** Where programs given by a path are, for commands typed on this machine. */
+/** Resolves programs that are given by a path, for commands typed on this machine. */
 
 import type { ProgramPlace } from "../../rules/mod.ts";
 

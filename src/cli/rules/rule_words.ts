@@ -15,7 +15,7 @@ export interface RuleWords {
   readonly isHelp: boolean;
 }
 
-/** Reads the words by the switches a command has; throws a usage error (exit status 2) at the first fault. */
+/** Reads the words by a command's switches. Throws a usage error (exit status 2) at the first fault. */
 export function parseRuleWords(args: readonly string[], known: readonly string[]): RuleWords {
   const rules: string[] = [];
   const switches = new Set<string>();

@@ -1,4 +1,4 @@
-/** `exec-server rules explain` and `rules list`: what the rules of this machine say, for people. */
+/** `exec-server rules explain` and `rules list`: show the rules of this machine to people. */
 
 import {
   explain,

@@ -17,7 +17,7 @@ export interface Door {
   readonly auth: AuthConfig;
   /** Whether every user of this machine may connect to a loopback address without authentication. */
   readonly allowOtherUsers: boolean;
-  /** Web pages of these may connect. */
+  /** Web pages of these origins may connect. */
   readonly allowedOrigins: readonly string[];
   /** Null: no TLS. */
   readonly tls: TlsFiles | null;
@@ -81,7 +81,7 @@ export function tlsFiles(
   return null;
 }
 
-/** A page that needs no token would be a remote shell for anyone who can put a script into it. */
+/** Without a token, anyone who can put a script into such a page would have a remote shell. */
 function allowedOrigins(origins: readonly string[], writtenAs: string, auth: AuthConfig): readonly string[] {
   if (origins.length > 0 && auth.type === "none") throw refusal(`${writtenAs} needs --ws-auth`);
   for (const origin of origins) {
@@ -102,7 +102,7 @@ function originProblem(origin: string): string | null {
   return written === origin ? null : `browsers write this origin ${written}`;
 }
 
-/** An open port beyond this machine is a remote shell for everybody, so it takes an explicit flag. */
+/** An open port beyond this machine is a remote shell for everybody, so it needs an explicit flag. */
 function refuseOpenListener(listen: ListenAddress, auth: AuthConfig, isInsecureAccepted: boolean): void {
   if (listen.type !== "tcp" || auth.type !== "none" || isInsecureAccepted) return;
   if (isLoopbackAddress(listen.hostname)) return;

@@ -1,9 +1,9 @@
 /**
- * The authentication of a running server, whose secrets are read again when it is told to.
+ * The authentication of a running server. Its secrets can be read again.
  *
- * Only later requests are judged by the new secret. Open connections stay, except those made with a token of a token
- * file that no longer lets them in. If a file cannot be used the old secret stays in force, so that an operator's
- * mistake neither locks anybody out nor lets anybody in.
+ * The new secret counts only for later requests. Open connections stay, except those whose token in a token file does
+ * not let them in any more. If a file cannot be used, the old secret stays in force, so that an operator's mistake
+ * neither locks anybody out nor lets anybody in.
  */
 
 import { messageOf } from "../../errors.ts";
@@ -11,7 +11,10 @@ import type { Logger } from "../../log.ts";
 import { type AuthConfig, type Authenticator, createAuthenticator } from "../../transport/door/auth.ts";
 import type { TokenTable } from "../../transport/tokens/token_table.ts";
 
-/** 128 bits if every byte were random. Anyone who can reach the port can try as often as the network allows. */
+/**
+ * The shortest token: 128 bits if every byte is random. Anyone who can reach the port can try as often as the network
+ * allows.
+ */
 const MIN_TOKEN_BYTES = 16;
 
 export interface LiveAuthOptions {
@@ -24,7 +27,7 @@ export interface LiveAuthOptions {
 export class LiveAuth {
   readonly #options: LiveAuthOptions;
   #current: Authenticator | null;
-  /** One reload after another: the last one wins. */
+  /** Reloads run one after another, so the last one wins. */
   #reloading: Promise<void> = Promise.resolve();
 
   constructor(options: LiveAuthOptions) {

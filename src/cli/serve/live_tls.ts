@@ -1,7 +1,7 @@
 /**
- * The certificate of a running server, whose files are read again when it is told to.
+ * The certificate of a running server. Its files can be read again.
  *
- * Only later connections get the new one. If the files cannot be used the old one stays in force.
+ * Only later connections get the new one. If the files cannot be used, the old one stays in force.
  */
 
 import { messageOf } from "../../errors.ts";
@@ -21,7 +21,7 @@ export class LiveTls {
     this.#warnOfDates();
   }
 
-  /** Rejects with a refusal to start when the files cannot be used. */
+  /** Rejects with a `CliError` if the files cannot be used. */
   static async load(files: TlsFiles, log: Logger): Promise<LiveTls> {
     try {
       return new LiveTls(await loadTls(files, { cert: "--tls-cert", key: "--tls-key" }), log);
@@ -42,7 +42,7 @@ export class LiveTls {
     }
   }
 
-  /** Clients refuse such a certificate, and only their logs would say why. */
+  /** Warns, because clients refuse such a certificate and only their logs would say why. */
   #warnOfDates(): void {
     const { validFrom, validTo } = this.layer.certificate;
     const now = Date.now();

@@ -5,7 +5,9 @@
  * blocks and never grows.
  */
 
-/** Lines waiting for a stream that does not take them: some hundred lines of context, then a count. */
+/**
+ * How many characters may wait for a stream that is not read: some hundred lines of context. Further lines are counted.
+ */
 const MAX_QUEUED_CHARS = 256 * 1024;
 
 /** How long the last lines may take to leave when the program ends. */
@@ -42,7 +44,7 @@ export class LogSink {
   }
 
   async #flush(): Promise<void> {
-    // One macrotask later, so that the lines of one event leave in one write and do not delay it.
+    // One macrotask later, so that the lines of one event leave in one write and do not delay the event.
     await new Promise((resolve) => setTimeout(resolve, 0));
     while (this.#queue.length > 0) {
       const lines = this.#queue.join("");
@@ -50,7 +52,7 @@ export class LogSink {
       try {
         await this.#writeAll(this.#encoder.encode(lines));
       } catch {
-        // Nobody will ever read the log: stderr is closed. The server goes on without it.
+        // stderr is closed, so nobody can read the log. The server goes on without it.
       }
       this.#queuedChars -= lines.length;
       if (this.#dropped > 0) {
@@ -59,8 +61,7 @@ export class LogSink {
         this.write(`${dropped} log lines were dropped because nobody read them\n`);
       }
     }
-    // In the same turn as the look at the queue: a line that comes a moment later must find that nobody flushes any
-    // more.
+    // In the same turn as the check of the queue: a line that comes a moment later must see that flushing has ended.
     this.#flushing = null;
   }
 

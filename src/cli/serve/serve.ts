@@ -1,4 +1,4 @@
-/** The `serve` command: from options to a running server, and from signals to its end. */
+/** The `serve` command: starts the server by its options, and ends it on signals. */
 
 import { messageOf } from "../../errors.ts";
 import { whyNoTemporaryDirectory } from "../../launch/scratch_directory.ts";
@@ -33,7 +33,7 @@ export async function serve(args: readonly string[]): Promise<number> {
   }
 }
 
-/** Settings may be in it, including who is let in: without it the server does not start. */
+/** Settings may be in it, including who is let in, so without it the server does not start. */
 function readEnvironment(): Record<string, string> {
   try {
     return Deno.env.toObject();
@@ -72,7 +72,7 @@ async function run({ options, reloadAuth }: ServeInvocation & { type: "serve" })
     server.shutDown(signals++ === 0 ? {} : { graceMs: 0 });
   };
   for (const signal of ["SIGINT", "SIGTERM"] as const) Deno.addSignalListener(signal, stop);
-  // The one client of a server on stdio is its parent: SIGHUP ends such a server as it ends any program.
+  // The only client of a server on stdio is its parent, so SIGHUP ends such a server like any program.
   if (options.listen.type !== "stdio") {
     const reloads = [reloadAuth === null ? null : () => auth.reload(), tls === null ? null : () => tls.reload()];
     onHangUp({ terminalLost: stop, reloads, log });

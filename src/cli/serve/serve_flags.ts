@@ -1,7 +1,7 @@
 /**
  * Every flag of `serve`, in one table: parsing, variables, help and the documents all read it.
  *
- * More than 300 lines: one table. Only descriptions live here. What the values mean together is in `serve_options.ts`.
+ * More than 300 lines: one table. It has only descriptions. `serve_options.ts` decides what the values mean together.
  */
 
 import { MAX_TIMER_MS } from "../../clock.ts";
@@ -11,7 +11,7 @@ import { helpAction } from "../common_flags.ts";
 import type { FlagTable } from "../flags.ts";
 import { DEFAULT_LISTEN_URL } from "../../transport/listen/listen_url.ts";
 
-/** Far beyond what a client has under way on one connection; a larger number is a mistake. */
+/** Far more than a client has under way on one connection. A larger number is a mistake. */
 const MAX_CONCURRENT_REQUESTS = 65_536;
 /** `pid_max` of 64-bit Linux: no machine runs more. */
 const MAX_PROCESSES = 4_194_304;
@@ -19,7 +19,7 @@ const MAX_PROCESSES = 4_194_304;
 const MAX_RETAINED_OUTPUT_BYTES = 1_073_741_824;
 /** Kept in memory for many processes; more than 1 TiB is a mistake. */
 const MAX_KEPT_BYTES = 1_099_511_627_776;
-/** A clock that is a day off is broken, and `exp` would mean nothing. */
+/** A clock that is wrong by a day is broken, and `exp` would mean nothing. */
 const MAX_CLOCK_SKEW_SECONDS = 86_400;
 
 export const SERVE_FLAGS = {

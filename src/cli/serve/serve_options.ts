@@ -1,5 +1,5 @@
 /**
- * argv and environment -> what `serve` is to do, checked as a whole.
+ * Turns argv and environment into the options of `serve`, checked as a whole.
  *
  * Pure except for the files of secrets, which are read through the function passed in. When this returns options,
  * nothing in them is contradictory; when it throws a `CliError`, nothing has been started.
@@ -15,7 +15,7 @@ import { type ServingValues, servingValues } from "./serving_values.ts";
 
 export interface ServeOptions extends Door, ServingValues {}
 
-/** What the words after `serve` ask for. */
+/** The options of a `serve` command. */
 export type ServeInvocation =
   | {
     readonly type: "serve";

@@ -1,6 +1,4 @@
-/**
- * The flags that do not depend on how clients come in: those of `serve` without the door's. `--remote` takes them, too.
- */
+/** The flags of `serve` that do not depend on how clients connect. `--remote` has them, too. */
 
 import type { SandboxSetting } from "../../launch/backends/sandbox_probe.ts";
 import type { LogFormat, LogLevel } from "../../log.ts";
@@ -17,7 +15,7 @@ export const SERVING_FLAGS = Object.fromEntries(
   Object.entries(SERVE_FLAGS).filter(([name]) => !Object.hasOwn(DOOR_FLAGS, name)),
 ) as ServingFlags;
 
-/** The values of these flags, under the names that the program uses. */
+/** The values of these flags, with the program's own names. */
 export interface ServingValues {
   /** Null: results as if in arrival order, with waits and control requests overtaking. */
   readonly concurrentRequests: number | null;
@@ -71,7 +69,7 @@ export function servingValues(values: FlagValues<ServingFlags>): ServingValues {
   };
 }
 
-/** The same as the server takes them, with the programs of this one. */
+/** The same values in the server's form, with the helpers of this program. */
 export function serverSettings(options: ServingValues): Omit<ServerOptions, "listen"> {
   return {
     concurrentRequests: options.concurrentRequests,

@@ -1,4 +1,4 @@
-/** The `spec` command: the protocol as an OpenRPC document, or as the reference part of `docs/protocol.md`. */
+/** The `spec` command: prints the protocol as an OpenRPC document, or as the reference part of `docs/protocol.md`. */
 
 import { refuseSurplus } from "../cli_error.ts";
 import { helpAction } from "../common_flags.ts";

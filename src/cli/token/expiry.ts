@@ -4,7 +4,10 @@ import { quoted, usageError } from "../cli_error.ts";
 
 const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A duration from `now` on, or a time with its zone. Throws a usage error for anything else, and for the past. */
+/**
+ * Reads a duration from `now` on, or a time with its zone. Throws a usage error for anything else, and for times in the
+ * past.
+ */
 export function expiryOf(text: string, now: Date): Date {
   const [, count, unit] = /^(\d{1,5})([mhd])$/.exec(text) ?? [];
   const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:\d{2})$/.test(text);

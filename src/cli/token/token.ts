@@ -25,7 +25,7 @@ import {
 } from "./token_flags.ts";
 import { changeTokenFile, readTokenFile } from "./token_store.ts";
 
-/** Said behind every change, since it is easily forgotten. */
+/** Printed after every change, since it is easily forgotten. */
 const SIGHUP_HINT = "servers that run read the file again when they get SIGHUP";
 
 /** Resolves with the exit code. */

@@ -1,7 +1,7 @@
 /**
  * Changes a file of tokens: one change at a time. Readers see the old file or the new one.
  *
- * The lock is a file beside, which stays: one that is removed could be locked by two.
+ * The lock is a file beside it, which is never removed: two programs could lock a removed one and its successor.
  */
 
 import { writeFully } from "../../bytes.ts";
@@ -27,7 +27,7 @@ export async function readTokenFile(path: string): Promise<readonly TokenEntry[]
   }
 }
 
-/** Replaces the entries by what `change` makes of them. */
+/** Replaces the entries by the result of `change`. */
 export async function changeTokenFile(
   path: string,
   change: (entries: readonly TokenEntry[]) => readonly TokenEntry[],
@@ -45,7 +45,7 @@ export async function changeTokenFile(
       await Deno.rename(beside, path);
     } catch (error) {
       await Deno.remove(beside).catch(() => {
-        // It was not made, or has its name already.
+        // The file was not made, or has been renamed already.
       });
       throw error;
     }

@@ -1,4 +1,4 @@
-/** The `version` command: which program this is. */
+/** The `version` command: prints the version of this program. */
 
 import { VERSION } from "../../version.ts";
 import { refuseSurplus } from "../cli_error.ts";

@@ -7,7 +7,7 @@ import { concatBytes } from "../../../bytes.ts";
 import { VERSION } from "../../../version.ts";
 
 const PREFIX = "exec-server dial ";
-/** More than this in front of the line is not a greeting. */
+/** More text than this before the line cannot be a login shell's greeting. */
 const MAX_NOISE_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 
@@ -16,11 +16,11 @@ export const ANNOUNCEMENT = `${PREFIX}${VERSION}\n`;
 
 export interface Announced {
   readonly version: string;
-  /** What follows. */
+  /** The bytes after the line. */
   readonly rest: ReadableStream<Uint8Array>;
 }
 
-/** Null when the stream ends, or goes on for too long, without the line. */
+/** Null: the stream ended, or was too long, without the line. */
 export async function readAnnouncement(stream: ReadableStream<Uint8Array>): Promise<Announced | null> {
   const reader = stream.getReader();
   let bytes = new Uint8Array();
@@ -38,7 +38,7 @@ export async function readAnnouncement(stream: ReadableStream<Uint8Array>): Prom
   return null;
 }
 
-/** These bytes, and then what the reader has. */
+/** A stream of these bytes, followed by those of the reader. */
 function continued(
   first: Uint8Array,
   reader: ReadableStreamDefaultReader<Uint8Array>,

@@ -10,7 +10,7 @@ import { nearestWord } from "../../../nearest_word.ts";
 import { quoted, refusal } from "../../cli_error.ts";
 import type { Environment } from "../../flags.ts";
 
-/** A place as the file has it, with paths made absolute. */
+/** A place from the file, with absolute paths. */
 export interface NamedPlace {
   readonly url: string;
   readonly tokenFile: string | null;
@@ -19,7 +19,7 @@ export interface NamedPlace {
 
 const KEYS = ["url", "token-file", "executor"] as const;
 
-/** Throws a refusal that says what is wrong, and where. */
+/** Throws an error that says what is wrong, and where. */
 export async function namedPlace(name: string, env: Environment): Promise<NamedPlace> {
   const path = configPath(env);
   const attempted = `cannot go to @${name}`;
@@ -33,7 +33,7 @@ export async function namedPlace(name: string, env: Environment): Promise<NamedP
   return readPlace(text, name, { path, env });
 }
 
-/** The same of the file's text. */
+/** The same, from the file's text. */
 export function readPlace(
   text: string,
   name: string,

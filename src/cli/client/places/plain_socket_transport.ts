@@ -1,7 +1,7 @@
 /**
- * Websockets over a unix socket, or over TCP to an address, by the runtime's own sockets. The library's way for all
- * runtimes loads `node:net`, which a command that ends in a few milliseconds would pay for; the runtime's `WebSocket`
- * joins small packets, which keeps a request behind another for 40 ms, and does not show why an upgrade was refused.
+ * Websockets over a unix socket, or over TCP to an address, with Deno's sockets. The library's own way, which works in
+ * all runtimes, loads `node:net`, and that takes long for a command of a few milliseconds. Deno's `WebSocket` joins
+ * small packets, so that a request waits 40 ms behind another, and does not show why an upgrade was refused.
  */
 
 import { systemClock } from "../../../clock.ts";
@@ -18,10 +18,10 @@ import { messageOf } from "../../../errors.ts";
 import { parseIpAddress } from "../../../transport/listen/ip_address.ts";
 import { WebSocketLink } from "../../../transport/websocket/websocket_link.ts";
 
-/** The server pings as well; the session's heartbeat is quicker than both. */
+/** The server pings, too, and the session's heartbeat is quicker than both. */
 const PING_INTERVAL_MS = 30_000;
 
-/** Where a socket leads, and what is said to open the websocket. */
+/** Where a socket leads, and the request that opens the websocket. */
 interface Endpoint {
   readonly name: string;
   readonly host: string;
@@ -45,7 +45,7 @@ export class PlainSocketTransport implements Transport {
     return new PlainSocketTransport({ name: `unix:${path}`, host: "localhost", path: "/", dial });
   }
 
-  /** Null for what needs more than a socket: TLS, or a name with several addresses, of which one may answer. */
+  /** Null if it takes more than a socket: TLS, or a name with several addresses, which have to be tried. */
   static toUrl(url: URL): PlainSocketTransport | null {
     const hostname = url.hostname.replace(/^\[(.*)\]$/, "$1");
     if (url.protocol !== "ws:" || parseIpAddress(hostname) === null) return null;

@@ -1,6 +1,6 @@
 /**
- * From what the user said to a place and its token: `@NAME` or `--url`, else `EXEC_SERVER_URL`, else the user's own
- * server. Reads the files that are named and nothing else; connects to nothing.
+ * Finds the place and the token that the user means: `@NAME` or `--url`, else `EXEC_SERVER_URL`, else the user's own
+ * server. Reads only the files that are named, and does not connect.
  */
 
 import { messageOf } from "../../../errors.ts";
@@ -9,16 +9,16 @@ import { CliError, quoted, refusal, usageError } from "../../cli_error.ts";
 import type { Environment, GivenAs } from "../../flags.ts";
 import type { Place, ResolvedPlace, WHERE_FLAGS, WhereValues } from "./place.ts";
 
-/** What the words of a command say about where. */
+/** The part of a command's words that names the server. */
 export interface WhereWords {
   readonly values: WhereValues;
-  /** How each was given: `--url` or the variable. */
+  /** How each value was given: `--url` or the variable. */
   readonly givenAs: GivenAs<typeof WHERE_FLAGS>;
-  /** The name behind `@`; null: none. */
+  /** The name after `@`, or null. */
   readonly place: string | null;
 }
 
-/** See the head of the module. Throws a `CliError` for words that make no sense, and files that cannot be read. */
+/** See the head of the module. Throws a `CliError` for wrong words, and for files that cannot be read. */
 export async function resolvePlace(where: WhereWords, env: Environment): Promise<ResolvedPlace> {
   const { values, givenAs } = where;
   if (where.place !== null) {
@@ -50,7 +50,7 @@ export async function resolvePlace(where: WhereWords, env: Environment): Promise
 interface PlaceOptions {
   readonly executor: string | null;
   readonly install: boolean;
-  /** What errors call the URL. */
+  /** The name of the URL in errors. */
   readonly writtenAs: string;
 }
 
@@ -58,7 +58,7 @@ interface PlaceOptions {
 function placeOf(text: string, { executor, install, writtenAs }: PlaceOptions): Place {
   const refused = (reason: string) => usageError(`${writtenAs} is not accepted: ${reason}`);
   const unix = /^unix:(?:\/\/(?=\/))?(.*)$/s.exec(text);
-  // A URL may hold a token, so that no error shows it.
+  // Errors do not show the URL, because it may contain a token.
   const url = unix === null ? URL.parse(text) : null;
   if (unix === null && url === null) {
     throw refused("write ws://, wss://, unix:/PATH, ssh://[USER@]HOST or https://RENDEZVOUS");
@@ -88,12 +88,12 @@ function placeOf(text: string, { executor, install, writtenAs }: PlaceOptions): 
   }
 }
 
-/** `ssh://[USER@]HOST[:PORT]`. Names are the words of ssh's own configuration, which a URL parser would change. */
+/** `ssh://[USER@]HOST[:PORT]`. Not read by a URL parser, which would change names that ssh's configuration uses. */
 function sshPlace(text: string, install: boolean, refused: (reason: string) => CliError): Place {
   const parts = /^ssh:\/\/(?:([^@/:\s]+)@)?(\[[0-9a-fA-F:.%]+\]|[^@/:\s[\]]+)(?::(\d{1,5}))?\/?$/.exec(text);
   if (parts === null) throw refused("write ssh://[USER@]HOST or ssh://[USER@]HOST:PORT");
   const [, user, host, port] = parts;
-  // A host that begins with a dash would be taken for an option by ssh.
+  // ssh would take a host that begins with a dash for an option.
   if (host!.startsWith("-") || user?.startsWith("-")) {
     throw refused("names of hosts and users do not begin with a dash");
   }
@@ -107,8 +107,8 @@ function sshPlace(text: string, install: boolean, refused: (reason: string) => C
 }
 
 /**
- * The flag, else the file of the named place, else the variables. What a URL holds is left where it is: the library
- * reads it there. Servers on unix sockets and behind ssh ask for no token, so that none is sent to them by accident.
+ * The token from the flag, else from the file of the named place, else from the variables. The library itself reads a
+ * token in the URL. Servers on unix sockets and behind ssh need no token, so none is sent to them by accident.
  */
 async function tokenOf(
   place: Place,

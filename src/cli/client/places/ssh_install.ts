@@ -1,8 +1,8 @@
 /**
- * `--install`: puts this very program on another machine, over ssh, as `~/.local/bin/exec-server`.
+ * `--install`: copies this program to another machine, over ssh, as `~/.local/bin/exec-server`.
  *
- * Nothing is sent when a file with the same digest is there. The new one is written beside the old, compared with the
- * digest there, and renamed: a start meanwhile gets the old one or the new, and a running server keeps its own.
+ * Nothing is sent if a file with the same digest is there. The new file is written beside the old one, checked there by
+ * its digest, and renamed. A start meanwhile gets the old file or the new one, and a running server keeps its own.
  */
 
 import { ConnectionRefusedError } from "../../../client/errors.ts";
@@ -14,7 +14,7 @@ import { REMOTE_PROGRAM, sshCommand, sshEnvironment } from "./ssh_transport.ts";
 
 type SshPlace = Place & { kind: "ssh" };
 
-/** What the machine is and has: two words for the first, then the digest of the file, if there is one. */
+/** Prints two words for the machine, then the digest of the file, if there is one. */
 const LOOK = `uname -sm; sha256sum "$HOME/${REMOTE_PROGRAM}" 2>/dev/null || true`;
 
 /** The digest is the argument; the program comes on standard input. */
@@ -31,7 +31,7 @@ mv -f "$new" "$HOME/${REMOTE_PROGRAM}"`;
 
 const MACHINES: Readonly<Record<typeof Deno.build.arch, string>> = { x86_64: "x86_64", aarch64: "aarch64" };
 
-/** See the head of the module. Throws a refusal for a program or machine that it cannot be done with. */
+/** See the head of the module. Throws an error if this program or that machine does not allow it. */
 export async function installOver(place: SshPlace): Promise<void> {
   const attempted = `cannot install on ${place.destination}`;
   if (!Deno.build.standalone) throw refusal(`${attempted}: this program runs from its source; compile it first`);
@@ -63,7 +63,7 @@ async function run(place: SshPlace, words: readonly string[], input: Uint8Array<
   const output = child.output();
   if (input !== null) {
     const writer = child.stdin.getWriter();
-    // ssh says on standard error why it has stopped to read.
+    // ssh has said on standard error why it stopped reading.
     await writer.write(input).then(() => writer.close()).catch(() => {});
   }
   const { code, stdout } = await output;

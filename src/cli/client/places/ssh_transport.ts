@@ -1,11 +1,10 @@
 /**
- * The own server of a user on another machine: `ssh HOST exec-server dial` speaks over the connection's standard input
- * and output, and leads to that user's server there, which it starts if need be. So processes survive the connection.
- * There is no open port, and ssh's own configuration says who is let in.
+ * The way to a user's own server on another machine: `ssh HOST exec-server dial` speaks over its standard input and
+ * output. It connects to that user's server there, and starts it if necessary. So processes survive the connection, no
+ * port is open, and ssh's own configuration decides who is let in.
  *
- * ssh is tried without a question first, in a session of its own, where a Ctrl-C that is meant for the remote command
- * does not reach it. Where that is refused and somebody sits at a terminal, ssh may ask: for a password, or whether a
- * host's key is right.
+ * At first ssh runs without permission to ask, in its own session, where a Ctrl-C for the remote command does not reach
+ * it. If the login is refused and there is a terminal, ssh may ask for a password, or whether a host's key is right.
  */
 
 import { abortedBy, ConnectionRefusedError } from "../../../client/errors.ts";
@@ -19,16 +18,16 @@ import type { Place } from "./place.ts";
 
 type SshPlace = Place & { kind: "ssh" };
 
-/** Where `--install` puts the program. Many logins have it in PATH, and those that do not are helped by this. */
+/** Where `--install` puts the program. Many logins have it in PATH; for the others this is added. */
 export const REMOTE_PROGRAM = ".local/bin/exec-server";
-/** Run by the user's own shell, whichever that is: no more than quotes that all of them know. */
+/** Run by the user's own shell, which may be any. So it uses only quotes that all shells know. */
 const DIAL = `sh -c 'PATH="$PATH:$HOME/.local/bin"; exec exec-server dial --announce'`;
-/** Of what ssh writes to standard error, for the error that is made of it. */
+/** How much of ssh's standard error is kept for the error message. */
 const MAX_COMPLAINT_CHARS = 2000;
 const NEEDS_ANSWER = /permission denied|host key verification failed|too many authentication failures/i;
 const NO_PROGRAM = /exec-server: (not found|command not found|no such file)/i;
 
-/** ssh and its words in front of the remote command. */
+/** ssh and its arguments before the remote command. */
 export function sshCommand(place: SshPlace, { mayAsk }: { readonly mayAsk: boolean }): string[] {
   return [
     "ssh",
@@ -40,7 +39,7 @@ export function sshCommand(place: SshPlace, { mayAsk }: { readonly mayAsk: boole
   ];
 }
 
-/** Tokens of other servers are none of its business: ssh passes on what its configuration names. */
+/** Tokens of other servers are removed, because ssh passes on the variables that its configuration names. */
 export function sshEnvironment(): { readonly clearEnv: true; readonly env: Record<string, string> } {
   return { clearEnv: true, env: withoutOwnCredentials(Deno.env.toObject()) };
 }
@@ -58,7 +57,7 @@ export class SshTransport implements Transport {
     this.name = `ssh://${place.destination}${place.port === null ? "" : `:${place.port}`}`;
   }
 
-  /** See {@linkcode Transport.open}. Nobody is asked anything any more once there was a link: the screen is in use. */
+  /** See {@linkcode Transport.open}. After the first link ssh does not ask any more, because the screen is in use. */
   async open({ signal }: OpenOptions): Promise<TransportLink> {
     const isFirst = !this.#isPrepared;
     if (isFirst && this.#place.install) {
@@ -123,14 +122,14 @@ export class SshTransport implements Transport {
   }
 }
 
-/** ssh's words for why, or ours where it has none. */
+/** The reason in ssh's words, or in ours if it has none. */
 function why(complaint: string, code: number): string {
   if (NO_PROGRAM.test(complaint)) return "there is no exec-server on that machine; --install copies this one there";
   const lines = complaint.split("\n").map((line) => line.trim()).filter((line) => line !== "");
   return lines.length === 0 ? `ssh ended with ${code}` : printable(lines.slice(-2).join("; "));
 }
 
-/** The end of what ssh and the far side complain about. */
+/** The last lines of standard error of ssh and the far side. */
 async function collect(stream: ReadableStream<Uint8Array>): Promise<string> {
   let text = "";
   const decoder = new TextDecoder();

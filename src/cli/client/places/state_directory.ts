@@ -1,6 +1,7 @@
 /**
- * Where this user's own server has its socket, and commands what they remember: `${XDG_STATE_HOME:-~/.local/state}/
- * exec-server`. Not `$XDG_RUNTIME_DIR`, which is removed at the last logout, and with it the way to processes that run on.
+ * The directory for the socket of the user's own server, and for what commands remember: `exec-server` below
+ * `${XDG_STATE_HOME:-~/.local/state}`. Not `$XDG_RUNTIME_DIR`, which is removed at the last logout. Running processes
+ * could not be reached any more then.
  *
  * Promises a directory that belongs to this user and that nobody else can enter.
  */
@@ -15,7 +16,7 @@ const MAX_SOCKET_PATH_BYTES = 107;
 export const SOCKET_NAME = "server.sock";
 const PRIVATE = 0o700;
 
-/** The directory, without looking at it. Where the socket's path would be too long, one below /tmp. */
+/** The path of the directory, without checking it. If the socket's path would be too long, a directory below /tmp. */
 export function stateDirectory(env: Environment): string {
   const base = env["XDG_STATE_HOME"];
   const home = env["HOME"];
@@ -28,12 +29,12 @@ export function stateDirectory(env: Environment): string {
   return isShort ? wanted : `/tmp/exec-server-${ownUid() ?? "unknown"}`;
 }
 
-/** The path of the own server's socket, whether there is one or not. */
+/** The path of the socket, whether it exists or not. */
 export function ownSocketPath(env: Environment): string {
   return `${stateDirectory(env)}/${SOCKET_NAME}`;
 }
 
-/** Makes the directory if need be, and checks whose it is. Throws a refusal. */
+/** Makes the directory if necessary, and checks whose it is. Throws an error if it cannot be used. */
 export function prepareStateDirectory(path: string): void {
   try {
     Deno.mkdirSync(path, { recursive: true, mode: PRIVATE });
@@ -44,7 +45,7 @@ export function prepareStateDirectory(path: string): void {
   }
 }
 
-/** Another user could have made a directory of that name, in /tmp at least, and would then hold our socket. */
+/** Another user could have made a directory of that name, in /tmp at least, and would then control our socket. */
 function checkOwner(path: string): void {
   const { isDirectory, isSymlink, uid, mode } = Deno.lstatSync(path);
   if (isSymlink || !isDirectory) throw refusal(`cannot use ${path}: it is not a directory; remove it`);

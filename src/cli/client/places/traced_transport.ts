@@ -1,12 +1,13 @@
 /**
- * Writes what a command and its server say to each other to a file, as it happens: for people who write a client of their
- * own, and for those who look for the cause of a failure. `--trace-file` names the file.
+ * Writes the messages between a command and its server to the file of `--trace-file`, as they happen: for people who
+ * write their own client, and for those who look for the cause of a failure.
  *
- * A line is one message: `PID.N > MESSAGE` from the command, `PID.N < MESSAGE` from the server. N counts the connections
- * of the process, so that commands which run at the same time can share a file. Tokens are not in it, because they are no
- * part of a message; the content of files and the variables of processes are. So a new file is its user's alone.
+ * A line is one message: `PID.N > MESSAGE` from the command, `PID.N < MESSAGE` from the server. N counts the
+ * connections of the process, so that commands which run at the same time can share a file. It contains no tokens,
+ * because messages have none, but the content of files and the variables of processes. So only its owner can read a new
+ * file.
  *
- * A trace that cannot be written any more ends with a line on standard error. The command goes on.
+ * If the trace cannot be written any more, a line on standard error says so. The command goes on.
  */
 
 import type { OpenOptions, Transport, TransportLink } from "../../../client/link/transport.ts";
@@ -16,7 +17,7 @@ import type { WhereWords } from "./resolve_place.ts";
 
 const PRIVATE = 0o600;
 
-/** The transport, with its messages written down if the words of the command ask for it. Throws a refusal. */
+/** The transport, which writes its messages down if the command's words ask for it. Throws an error if it cannot. */
 export function traced(transport: Transport, { values, givenAs }: Omit<WhereWords, "place">): Transport {
   const path = values["trace-file"];
   return path === null ? transport : new TracedTransport(transport, openTrace(path, givenAs["trace-file"]!));
@@ -65,10 +66,13 @@ export class TracedTransport implements Transport {
     };
   }
 
-  /** At once, so that nothing is missing when the command ends; as one piece, so that no other command writes into it. */
+  /**
+   * Synchronous, so that nothing is missing when the command ends. One write, so that lines of several commands do not
+   * mix.
+   */
   #write(head: string, message: string): void {
     if (this.#file === null) return;
-    // Between the words of a message a line break means no more than a blank, and there is none inside a word.
+    // In JSON a line break is the same as a blank, because texts contain none.
     const line = new TextEncoder().encode(`${head} ${message.replaceAll(/[\r\n]/g, " ")}\n`);
     try {
       for (let rest = line; rest.length > 0;) rest = rest.subarray(this.#file.writeSync(rest));

@@ -1,8 +1,8 @@
 /**
- * A place as a way to its server, for the client library and for `dial`. Plain sockets, the usual way, are at hand; each
- * other kind is loaded only when it is asked for.
+ * The transport to a place, for the client library and for `dial`. Plain sockets, the usual way, are always loaded.
+ * Every other kind is loaded only if it is needed.
  *
- * The user's own server is started when it is not there; that is all that opening a link may start on this machine.
+ * The user's own server is started if it does not run. Opening a link starts nothing else on this machine.
  */
 
 import type { OpenOptions, Transport, TransportLink } from "../../../client/link/transport.ts";
@@ -40,7 +40,7 @@ export async function transportOf(place: Place, env: Environment): Promise<Trans
   }
 }
 
-/** The first link starts the server if need be. Later ones do not: a server that is gone has lost the session. */
+/** The first link starts the server if necessary. Later links do not: a server that is gone has lost the session. */
 class OwnServerTransport implements Transport {
   readonly name = "your own server";
   readonly canReconnect = true;

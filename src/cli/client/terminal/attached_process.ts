@@ -1,5 +1,5 @@
 /**
- * A process of another session on this terminal, by `process/attach`: first its kept output, then new output.
+ * Shows a process of another session on this terminal, by `process/attach`: first its kept output, then new output.
  *
  * For a process on a terminal the present screen is drawn, and drawn again when a lost connection is back. Other output
  * goes on where it stopped. Leaving does not affect the process.
@@ -37,9 +37,12 @@ class AttachedProcess {
   readonly #ended = Promise.withResolvers<number>();
   readonly #begun = Promise.withResolvers<void>();
   #attached: Attached | null = null;
-  /** Gathers the output up to a number, of which the screen is drawn. Null: output is shown as it comes. */
+  /** Gathers the output up to a number. The screen is drawn from it. Null: output is shown as it comes. */
   #history: { readonly untilSeq: number; readonly chunks: Uint8Array[] } | null = null;
-  /** What came before the answer that says how much of it is old, and waits for that. The end waits, too: it is last. */
+  /**
+   * Events that came before the answer to the attach, which says how much of them is old. The end waits as well,
+   * because it must come last.
+   */
   #early: (() => void)[] | null = [];
   #lastSeq = 0;
   #exitCode: number | null = null;
@@ -52,7 +55,7 @@ class AttachedProcess {
     box.onNotification((method, params) => this.#notified(method, params));
   }
 
-  /** Attaches by name, id, or the beginning of an id. Throws a refusal. */
+  /** Attaches by name, id, or the beginning of an id. Throws an error if that is not possible. */
   async find(word: string): Promise<void> {
     const { uid } = findProcess(await reachableProcesses(this.#box), word);
     try {
@@ -95,7 +98,7 @@ class AttachedProcess {
     await this.#box.call("process/write", { uid, writeId, chunk: encodeBase64(bytes) });
   }
 
-  /** After a lost connection: a terminal from its screen on, other output behind what was shown. */
+  /** After a lost connection: a terminal's screen is drawn again, and other output continues after what was shown. */
   async #again(): Promise<void> {
     const { uid, tty } = this.#attached!;
     await this.#attach(uid, tty ? null : this.#lastSeq);
@@ -159,7 +162,7 @@ class AttachedProcess {
     this.#history = null;
     const { size } = this.#attached!;
     const drawn = drawing(history.chunks, size ?? this.#conversation.size);
-    // Who sees the screen may type: the terminal is ready for that first.
+    // A user who sees the screen may type, so the terminal is made ready for keys first.
     this.#conversation.showLater(this.#begun.promise.then(() => drawn));
   }
 

@@ -1,8 +1,8 @@
 /**
  * Keys and screen between the local terminal and a remote process, for `exec -t`, `shell` and `attach`.
  *
- * Keys are read all the time, whatever the remote side does, so that `~.` always works. What the process cannot take is
- * dropped with a bell, as a terminal's own driver does it. Signals that end this program restore the terminal first.
+ * Keys are always read, whatever the remote side does, so that `~.` always works. Keys that the process does not read
+ * are dropped with a bell, as terminal drivers do. Signals that end this program restore the terminal first.
  */
 
 import { writeFully } from "../../../bytes.ts";
@@ -15,20 +15,23 @@ import { CALM, LocalTerminal, type Size } from "./local_terminal.ts";
 
 /** The far end of a conversation. */
 export interface FarEnd {
-  /** Takes keys in order. Resolves when the server has them. Null: a viewer, whose keys go nowhere. */
+  /** Sends keys in order. Resolves when the server has accepted them. Null: a viewer, which sends no keys. */
   readonly send: ((bytes: Uint8Array<ArrayBuffer>) => Promise<void>) | null;
-  /** The input has ended; only without a local terminal. */
+  /** Called when the input has ended; only without a local terminal. */
   readonly endInput: () => Promise<void>;
-  /** The local terminal has this size now. */
+  /** Called when the local terminal has changed its size. */
   readonly resize: (size: Size) => Promise<void>;
-  /** What the screen shows, to be drawn over whatever is there. */
+  /** Text that draws the screen over anything that is there. */
   readonly redraw: () => Promise<void>;
 }
 
 /** How a conversation ended before the process did: the user left, or a signal came. */
 export type Departure = { readonly type: "left" } | { readonly type: "signal"; readonly exitCode: number };
 
-/** More keys than this on their way: the process does not read, and nobody has typed them by hand. */
+/**
+ * How many bytes of keys may be under way. If there are more, the process does not read, and nobody has typed them by
+ * hand.
+ */
 const MAX_KEYS_UNDER_WAY = 1024 * 1024;
 const READ_BYTES = 64 * 1024;
 const BELL = Uint8Array.of(0x07);
@@ -42,10 +45,10 @@ export class Conversation {
   #keysUnderWay = 0;
   #isLost = false;
   #isOver = false;
-  /** Writes to the screen, one after the other. */
+  /** The latest write to the screen. Writes are done one after the other. */
   #shown: Promise<void> = Promise.resolve();
 
-  /** Of the local terminal, or what programs expect without one. */
+  /** The size of the local terminal, or the usual one if there is none. */
   get size(): Size {
     return this.terminal?.size ?? { rows: 24, cols: 80 };
   }
@@ -55,7 +58,7 @@ export class Conversation {
     return this.#departure.promise;
   }
 
-  /** Takes the terminal. `finish` gives it back. */
+  /** Sets the terminal up. `finish` restores it. */
   begin(box: Devbox, far: FarEnd): void {
     this.#far = far;
     for (const [signal, number] of Object.entries(ENDING) as [keyof typeof ENDING, number][]) {
@@ -82,18 +85,18 @@ export class Conversation {
     this.terminal?.leave();
   }
 
-  /** The user has left: nothing more is shown, and the shell goes on below what is there, behind this line. */
+  /** The user has left: prints this line below the screen, and then shows nothing more. */
   async depart(message: string): Promise<void> {
     const below = `${CALM}\x1b[${this.size.rows};1H`;
     const shown = this.terminal !== null && Deno.stdout.isTerminal() ? this.show(encoder.encode(below)) : this.#shown;
     this.#isOver = true;
-    // It fails when nobody reads the terminal any more. Then nobody misses it.
+    // It fails if nobody reads the terminal any more, and then the line is not needed.
     await shown.catch(() => {});
     this.finish();
     console.error(`${this.terminal === null ? "" : "\n"}exec-server: ${message}`);
   }
 
-  /** Writes to the local terminal, behind everything before. Rejects when nobody reads any more. */
+  /** Writes to the local terminal, after everything before. Rejects if nobody reads any more. */
   show(bytes: Uint8Array): Promise<void> {
     if (this.#isOver) return Promise.resolve();
     const shown = this.#shown.then(async () => {
@@ -103,7 +106,7 @@ export class Conversation {
     return shown;
   }
 
-  /** The same of something that is still being made: what is shown after it waits for it. */
+  /** The same for text that is still being made. Later writes wait for it. */
   showLater(made: Promise<Uint8Array>): void {
     const before = this.#shown;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -113,7 +116,7 @@ export class Conversation {
       const bytes = await made;
       await writeFully(Deno.stdout, bytes);
     };
-    // Nobody reads: the next that is shown says so.
+    // Nobody reads any more. The next `show` reports it.
     write().catch(() => {}).finally(resolve);
   }
 
@@ -137,7 +140,7 @@ export class Conversation {
     if (send === null) return;
     if (this.#keysUnderWay + bytes.length > MAX_KEYS_UNDER_WAY) return void this.show(BELL).catch(() => {});
     this.#keysUnderWay += bytes.length;
-    // The process has ended, or the connection: both are told where the output is waited for.
+    // The process or the connection has ended. Both are reported where the output is awaited.
     send(bytes).catch(() => {}).finally(() => this.#keysUnderWay -= bytes.length);
   }
 
@@ -152,7 +155,7 @@ export class Conversation {
     }
   }
 
-  /** Without a local terminal the input is a stream like any other, with an end. */
+  /** Without a local terminal the input is a stream with an end. */
   async #sendStream(): Promise<void> {
     const { send, endInput } = this.#far!;
     if (send === null) return;
@@ -160,7 +163,7 @@ export class Conversation {
       for await (const bytes of Deno.stdin.readable) await send(bytes);
       await endInput();
     } catch (error) {
-      // A process that ended before it read all of its input is no error.
+      // It is not an error if the process ends before it has read all its input.
       if (!(error instanceof ClientError)) throw error;
     }
   }
@@ -168,11 +171,11 @@ export class Conversation {
   // ---------------------------------------------------------------- screen
 
   #sendSize(): void {
-    // It has ended meanwhile: then nothing is left to fit.
+    // It has ended meanwhile, and needs no size.
     if (this.terminal !== null) this.#far?.resize(this.terminal.size).catch(() => {});
   }
 
-  /** One line at the bottom, which `redraw` takes away. Without a terminal: a line of its own on standard error. */
+  /** One line at the bottom, which `redraw` removes. Without a terminal: a line on standard error. */
   #tell(text: string): void {
     if (this.terminal === null || !Deno.stdout.isTerminal()) return console.error(`exec-server: ${text}`);
     const { rows, cols } = this.terminal.size;
@@ -182,7 +185,7 @@ export class Conversation {
 
   async #redraw(): Promise<void> {
     this.#sendSize();
-    // The process has ended meanwhile, or the connection is lost again: that is told elsewhere.
+    // The process has ended meanwhile, or the connection is lost again. Both are reported elsewhere.
     if (this.terminal !== null) await this.#far?.redraw().catch(() => {});
   }
 }

@@ -1,16 +1,16 @@
 /**
- * The keys that are meant for this program and not for the remote one, as in ssh: `~` at the beginning of a line, and
- * what follows it. Pure: bytes in, bytes and wishes out.
+ * Finds the keys that are meant for this program and not for the remote one, as in ssh: `~` at the beginning of a line,
+ * and the key after it. Pure: turns bytes into bytes and commands.
  */
 
-/** What the user wants of this program. */
+/** A command of the user to this program. */
 export type Wish = "leave" | "suspend" | "help";
 
-/** What became of some keys. */
+/** The result for some keys. */
 export interface FilteredKeys {
   /** For the remote program. */
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** In the order in which they were asked for. Nothing is sent behind `leave`. */
+  /** In the order in which they were typed. Nothing is sent after `leave`. */
   readonly wishes: readonly Wish[];
 }
 
@@ -44,7 +44,7 @@ export class EscapeKeys {
           this.#isLineStart = true;
           continue;
         }
-        // One tilde for two; before any other key it was meant for the remote program.
+        // Two tildes mean one. Before any other key the tilde was meant for the remote program.
         if (key !== TILDE) bytes.push(TILDE);
       } else if (key === TILDE && this.#isLineStart) {
         this.#hasTilde = true;

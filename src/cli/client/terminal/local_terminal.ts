@@ -1,8 +1,8 @@
 /**
- * The terminal that this program was started on, while a remote program has it.
+ * The terminal that this program was started on, while a remote program uses it.
  *
- * Raw from `enter` on, and as it was on every way out: `leave`, a signal, an error that nobody caught, a stop by Ctrl-Z of
- * the shell's job control (`suspend`, or SIGTSTP from outside). Only SIGKILL leaves it raw.
+ * `enter` makes it raw. It is restored in every other case: `leave`, a signal, an uncaught error, and while the program
+ * is stopped (`suspend`, or SIGTSTP from outside). Only SIGKILL leaves it raw.
  */
 
 import { rawMode, setTerminalMode, terminalMode } from "../../../os/terminal_mode.ts";
@@ -12,13 +12,14 @@ export interface Size {
   readonly cols: number;
 }
 
-/** Of a terminal that does not know its size. */
+/** The size of a terminal that does not know its own. */
 const DEFAULT_SIZE: Size = { rows: 24, cols: 80 };
 const STDIN = 0;
 
 /**
- * What a remote program may have switched on, off: the other screen, the mouse in all its forms, reports of the focus,
- * paste brackets, keys of another kind, lines that do not scroll, insertion, colours, another cursor or none.
+ * Switches everything off that a remote program may have switched on: the second screen, the mouse in all its forms,
+ * reports of the focus, paste brackets, other codes for keys, lines that do not scroll, insertion, colours, and another
+ * or a hidden cursor.
  */
 export const CALM = "\x1b[?1049l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l" +
   "\x1b[?1004l\x1b[?2004l\x1b[?1l\x1b>\x1b[?6l\x1b[r\x1b[4l\x1b[?7h\x1b[0 q\x1b[?25h\x1b[m";
@@ -29,7 +30,7 @@ export class LocalTerminal {
   #isRaw = false;
   #onResumed: () => void = () => {};
 
-  /** Null when standard input is no terminal. */
+  /** Null: standard input is not a terminal. */
   static ofStdin(): LocalTerminal | null {
     return Deno.stdin.isTerminal() ? new LocalTerminal() : null;
   }
@@ -38,7 +39,7 @@ export class LocalTerminal {
     return terminalSize();
   }
 
-  /** Every key comes as it is. `onResumed` is called when the program goes on after a stop. */
+  /** From now on every key comes as it is. `onResumed` is called when the program goes on after a stop. */
   enter({ onResumed }: { readonly onResumed: () => void }): void {
     this.#onResumed = onResumed;
     this.#setRaw();
@@ -49,7 +50,7 @@ export class LocalTerminal {
     Deno.addSignalListener("SIGCONT", this.#resume);
   }
 
-  /** As it was before. Idempotent. */
+  /** Restores the terminal. Idempotent. */
   leave(): void {
     this.#restore();
     globalThis.removeEventListener("unload", this.#restore);
@@ -87,7 +88,7 @@ export class LocalTerminal {
   };
 }
 
-/** Of standard output's terminal, or standard input's. */
+/** The size of the terminal at standard output, or else at standard input. */
 function terminalSize(): Size {
   try {
     const { rows, columns } = Deno.consoleSize();

@@ -1,5 +1,5 @@
 /**
- * Runs a command on a terminal of its own, shown on this one: `exec -t` and `shell`.
+ * Runs a command on a new remote terminal, which is shown on this one: `exec -t` and `shell`.
  *
  * The connection may be lost and come back; the screen is then drawn anew from what the server has kept. Leaving (`~.`)
  * and signals end the session, and the command with it, as a lost ssh connection does.
@@ -16,9 +16,12 @@ import { type CommandToRun } from "../run_on_pipes.ts";
 import { exitCodeOf, starting } from "../start_command.ts";
 import { Conversation } from "./conversation.ts";
 
-/** Long enough for a laptop that changes its network; a command whose user never comes back ends after it. */
+/** How long the command outlives a lost connection: long enough for a laptop that changes its network. */
 const DETACH_TTL = "5m";
-/** When the command has exited, a descendant may hold the terminal open. What is on its way comes within this time. */
+/**
+ * How long to wait for output after the command has exited. Without it a descendant that holds the terminal open would
+ * keep this program.
+ */
 const LINGER_MS = 1000;
 
 type Read = MethodTypes["process/read"]["result"];
@@ -100,7 +103,7 @@ class TerminalOutput {
     return exitCode ?? EXIT.ownError;
   }
 
-  /** Nothing is written in between: what comes next belongs behind what is drawn. */
+  /** Nothing is written in between, so new output comes after the drawn screen. */
   redraw(): Promise<void> {
     return this.#redrawn = this.#redrawn.then(() => this.#draw()).catch(() => {});
   }

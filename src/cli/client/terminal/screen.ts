@@ -1,8 +1,8 @@
 /**
- * What a terminal shows after some output, as text that draws it anew. Output that was kept is never sent to a terminal
- * raw: its beginning may be the middle of a sequence, and the questions in it were answered long ago.
+ * Turns kept output into text that draws the resulting screen. Kept output is never sent to a terminal as it is: it may
+ * begin in the middle of an escape sequence, and contain queries that were answered long ago.
  *
- * Loaded only for `attach`, and when a lost connection is back: a terminal emulator takes its time to load.
+ * Loaded only for `attach`, and when a lost connection is back: loading a terminal emulator takes time.
  */
 
 // The package's field for bundlers names a file that it does not have.
@@ -20,7 +20,7 @@ export async function drawnScreen(output: readonly Uint8Array[], size: Size): Pr
   const terminal = new Terminal({ ...size, allowProposedApi: true, scrollback: 0 });
   const modes = new ScreenModes(terminal);
   const serializer = new SerializeAddon();
-  // The add-on asks for the interface of browsers, of which it uses what both have.
+  // The add-on's type asks for the browser's terminal, but it uses only what both have.
   terminal.loadAddon(serializer as unknown as Parameters<typeof terminal.loadAddon>[0]);
   try {
     await new Promise<void>((resolve) => terminal.write(concatBytes(output), resolve));

@@ -1,7 +1,7 @@
 /**
- * What a terminal has been told beside its text, and what the serializer of the screen leaves out: how the mouse is
- * written, which lines scroll, the shape of the cursor and whether it is seen. Without these a program that is attached
- * to would get clicks in another form than it asked for, and would scroll lines that it wanted to stay.
+ * Modes of a terminal that the serializer of the screen leaves out: the form of mouse reports, which lines scroll, the
+ * shape of the cursor and whether it is visible. Without these an attached program would get clicks in another form
+ * than it expects, and would scroll lines that should stay.
  */
 
 import type { Terminal } from "@xterm/headless";
@@ -22,7 +22,7 @@ interface Region {
 export class ScreenModes {
   readonly #terminal: Terminal;
   readonly #mouseForms = new Set<number>();
-  /** Of each of the two screens. Counted from 1. */
+  /** The scrolling lines of each of the two screens. Counted from 1. */
   readonly #regions = new Map<string, Region>();
   #isCursorSeen = true;
   #hasOrigin = false;
@@ -43,7 +43,7 @@ export class ScreenModes {
     parser.registerEscHandler({ final: "c" }, () => (this.#reset(), false));
   }
 
-  /** Sequences that bring another terminal, on which the screen was drawn, into the same state. */
+  /** Sequences that set the same modes on another terminal, after the screen was drawn there. */
   text(): string {
     const { cursorX, cursorY } = this.#active;
     const region = this.#regions.get(this.#active.type);
@@ -51,7 +51,7 @@ export class ScreenModes {
     return [
       ...[...this.#mouseForms].map((form) => `\x1b[?${form}h`),
       this.#shape === 0 ? "" : `\x1b[${this.#shape} q`,
-      // Who limits scrolling moves the cursor to the first line.
+      // Limiting the scrolling moves the cursor to the first line.
       region === undefined ? "" : `\x1b[${region.top};${region.bottom}r\x1b[${row};${cursorX + 1}H`,
       this.#isCursorSeen ? "" : "\x1b[?25l",
     ].join("");
