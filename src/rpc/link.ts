@@ -64,17 +64,18 @@ export interface Link {
    */
   probe(withinMs: number): void;
   /**
-   * How long the peer has given no sign of life: 0 where its end would be seen at once. Undefined: only its messages show
-   * that it is there.
+   * For how long the peer has given no sign of life. 0 if its end would be seen at once. Undefined: only its messages
+   * show that it is alive.
    */
   readonly silentMs?: number;
   /**
-   * Asks the peer for a sign of life, and calls back with the next one; how old it may be, `silentMs` says then. The last
-   * caller counts.
+   * Asks the peer for a sign of life, and calls back when there is one. `silentMs` then says how old it may be. Only
+   * the last caller is called back.
    */
   askForSign?(onSign: () => void): void;
   /**
-   * Tells the peer's machine at once that everything has arrived, because no message that would tell it is sent soon.
+   * Acknowledges at once everything that has arrived, because no message that would carry the acknowledgement is sent
+   * soon.
    */
   confirmArrival?(): void;
   /**

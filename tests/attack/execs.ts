@@ -64,7 +64,7 @@ const DISGUISES: Readonly<Record<string, string>> = {
   "by what /proc says of oneself": "/proc/self/cwd/touch x; /proc/$$/cwd/touch x; /proc/self/root/$PWD/touch x",
   "by a descriptor's path": "exec 7< touch; /dev/fd/7 x; /proc/self/fd/7 x",
   "a hash of the shell": 'hash -p "$PWD"/touch touch; touch x',
-  "a function that is none": "touch() { command ./touch x; }; touch",
+  "a shell function": "touch() { command ./touch x; }; touch",
   "with an interpreter of its own": "printf '#!%s\\n' $PWD/touch > evil; chmod +x evil; ./evil",
   "with an odd interpreter": "printf '#! \\t /usr/bin/env  touch\\n' > evil; chmod +x evil; ./evil",
 };

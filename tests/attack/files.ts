@@ -238,7 +238,7 @@ attack("a link swapped in does not show what is denied", async (scene) => {
   assert.deepEqual(await seen(scene.guarded, await scene.files("read /, write ws, deny out/secret"), 300), []);
 }, { not: NOTHING_HIDDEN });
 
-attack("a repository's hooks cannot be planted, be it there or not", async (scene) => {
+attack("hooks cannot be planted in a repository, whether it exists or not", async (scene) => {
   const plant: Operation[] = [
     async (files, { ws }) => {
       await files.createDirectory({ path: `${ws}/.git/hooks`, recursive: true, followSymlinks: true });

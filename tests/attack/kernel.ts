@@ -53,7 +53,9 @@ async function allRefused(scene: AttackScene, assaults: Readonly<Record<string, 
   });
 }
 
-/** Each call gets as far as the kernel without a sandbox, be it to fail for its arguments, and not past the filter inside. */
+/**
+ * Without a sandbox each call reaches the kernel (where it may fail for its arguments). Inside, the filter stops it.
+ */
 async function allFiltered(scene: AttackScene, calls: Readonly<Record<string, Step | RootsStep>>): Promise<void> {
   const names = Object.keys(calls);
   const steps = names.map((name) => stepOf(calls[name]!));

@@ -50,7 +50,7 @@ export interface AttemptOptions {
 }
 
 const HOSTILE_PROGRAM = new URL("../fixtures/hostile_program.ts", import.meta.url).pathname;
-/** The runtime does not start without a place for its cache, be it one that does not exist. */
+/** The runtime does not start without a place for its cache, even if that place does not exist. */
 const HOSTILE_ENV = { PATH: "/usr/bin:/bin", DENO_DIR: "/dev/null", NO_COLOR: "1" };
 
 /** The command line of the hostile program. */

@@ -41,7 +41,7 @@ Deno.test("exec passes input, output, directory, variables and exit codes as the
   assert.deepEqual([both.code, both.stdout, both.stderr], [7, "out\n", "err\n"]);
 });
 
-Deno.test("ssh gets none of the variables that hold tokens of servers, be it to connect or to install", async () => {
+Deno.test("ssh gets no variable that holds a token of a server, neither to connect nor to install", async () => {
   await using home = await CommandHome.make();
   const bin = `${home.path}/bin`;
   await Deno.mkdir(bin);

@@ -294,7 +294,7 @@ class Collected {
   #slave: number | null;
   #file: Deno.FsFile | null = null;
 
-  /** A terminal's master has no end while somebody, be it us, holds the slave. */
+  /** A terminal's master does not end while anyone holds the slave, including ourselves. */
   constructor(fd: number, { slave = null, isSocket = false, onReady }: CollectedOptions = {}) {
     this.#onReady = onReady;
     this.#slave = slave;

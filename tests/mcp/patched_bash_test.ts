@@ -97,7 +97,7 @@ watchTest("wrapper: one of the two variables that tell its socket is enough, non
   assert.ok(calls.every(({ env }) => Object.keys(env).every((name) => !name.includes("ESCALATE"))));
 });
 
-watchTest("wrapper: nonsense on the socket is nobody's business, and others are answered", async (scene) => {
+watchTest("wrapper: nonsense on the socket does not affect other wrappers, which are answered", async (scene) => {
   const python = `import os, socket, array
 s = socket.socket(fileno=int(os.environ["CODEX_ESCALATE_SOCKET"]))
 def talk(data):

@@ -29,7 +29,7 @@ export class RollCall implements AsyncDisposable {
   }
 
   static async begin(): Promise<RollCall> {
-    const directory = await Deno.makeTempDir({ prefix: "leak-hunt-" });
+    const directory = await Deno.makeTempDir({ prefix: "leftovers-" });
     for (const name of ["roll", "held", "never"]) await makeFifo(`${directory}/${name}`);
     // Open for writing too: with a writer left the pipe never ends.
     const roll = await Deno.open(`${directory}/roll`, { read: true, write: true });
@@ -86,7 +86,7 @@ export class RollCall implements AsyncDisposable {
     return processesMarked(name === undefined ? this.#marker : this.#marked(name));
   }
 
-  /** Ends what should not be there any more, so that a failed hunt leaves nothing behind. */
+  /** Ends what should not be there any more, so that a failed test leaves nothing behind. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (let looks = 0; looks < 100 && this.alive().length > 0; looks++) {
       for (const { pid } of this.alive()) {

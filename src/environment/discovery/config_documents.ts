@@ -54,7 +54,7 @@ export class ConfigDocuments {
   }
 
   async #parse(text: string, where: string, pace?: Pace): Promise<Outcome> {
-    // Of one that is refused, too, the text is kept.
+    // The text is also kept if it is refused.
     let bytes = 2 * text.length;
     let outcome: Outcome;
     try {

@@ -166,7 +166,7 @@ export class WrapperConversation {
   #received(frame: Frame): void {
     if (this.#onSignal !== null) {
       frame.descriptors.forEach(closeDescriptor);
-      if (!isSignal(frame.message)) throw new FrameFormatError("a signal that is none");
+      if (!isSignal(frame.message)) throw new FrameFormatError("the message is not a signal");
       return this.#onSignal(frame.message.signal);
     }
     const waiter = this.#waiter;

@@ -100,7 +100,8 @@ export function linkOf(tid: number, name: string): ByteString | null {
 
 /**
  * Opens the directory at a path through our own mounts, if a thread is in it. What we start there then sees it as we
- * do, and not through the thread's mounts. Null when the thread is in another, or that path is none for us.
+ * do, and not through the thread's mounts. Null if the thread is in another directory, or the path is not a directory
+ * for us.
  */
 export function openOwnDirectory(tid: number, path: ByteString): number | null {
   const theirs = openAt(AT_FDCWD, toByteString(`/proc/${tid}/cwd`), O_PATH | O_DIRECTORY);

@@ -88,7 +88,7 @@ function findChildren(pid: number): number[] | null {
     const children = processes.filter(({ ppid }) => ppid === pid);
     if (children.length > 0) return children.map((child) => child.pid);
     const seen = new Set(processes.map((process) => process.pid));
-    // Whose parent has just ended has become somebody else's child: this one's, perhaps.
+    // A process whose parent has just ended gets a new parent. That may be this process.
     const isSettled = processes.every((process) =>
       seen.has(process.ppid) || readStat(process.pid)?.ppid === process.ppid
     );

@@ -26,7 +26,7 @@ export function passSignalsOn(tid: number, program: Pick<SpawnedProcess, "signal
   const timer = setInterval(() => {
     const status = threadStatus(tid);
     if (status === null) return;
-    // Children of the caller are none of the program.
+    // SIGCHLD is about the caller's own children, which are not the program's.
     const waiting = status.pendingSignals & ~status.ignoredSignals & ~maskOf(SIGCHLD);
     for (const signal of signalsToPass(seen, waiting)) program.signalGroup(signal);
     seen = waiting;

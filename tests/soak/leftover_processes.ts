@@ -190,11 +190,11 @@ async function runEverything(culprit: Culprit): Promise<void> {
   for (const program of RUNAWAYS) await culprit.run(program);
 }
 
-function hunt(name: string, test: () => Promise<void>): void {
+function leftoverTest(name: string, test: () => Promise<void>): void {
   Deno.test({ name, ignore: !areInstalled(["bash", "setsid", "nohup"], name), fn: test });
 }
 
-hunt("nothing outlives an expired session, and no other session is touched", async () => {
+leftoverTest("nothing outlives an expired session, and no other session is touched", async () => {
   await using roll = await RollCall.begin();
   await using bystanders = await RollCall.begin();
   await using server = await TestServer.start({ args: ["--detached-session-ttl-ms", "50"] });
@@ -215,7 +215,7 @@ hunt("nothing outlives an expired session, and no other session is touched", asy
   await until(() => zombies().length === 0, () => `zombies: ${JSON.stringify(zombies())}`, ORPHAN_LIMIT_MS);
 });
 
-hunt("nothing is alive when the server has ended on SIGTERM", async () => {
+leftoverTest("nothing is alive when the server has ended on SIGTERM", async () => {
   await using roll = await RollCall.begin();
   await using server = await TestServer.start();
   await runEverything(new Culprit(await server.connect(), roll));
@@ -225,7 +225,7 @@ hunt("nothing is alive when the server has ended on SIGTERM", async () => {
   await nobodyIsLeft(roll);
 });
 
-hunt("nothing is alive when a server on stdio has ended with its input", async () => {
+leftoverTest("nothing is alive when a server on stdio has ended with its input", async () => {
   await using roll = await RollCall.begin();
   const server = await StdioServer.start();
   await runEverything(new Culprit(server.client, roll));
@@ -234,7 +234,7 @@ hunt("nothing is alive when a server on stdio has ended with its input", async (
   await nobodyIsLeft(roll);
 });
 
-hunt("nothing outlives a server that was killed", async () => {
+leftoverTest("nothing outlives a server that was killed", async () => {
   await using roll = await RollCall.begin();
   await using server = await TestServer.start();
   const culprit = new Culprit(await server.connect(), roll);
@@ -245,7 +245,7 @@ hunt("nothing outlives a server that was killed", async () => {
   await nobodyIsLeft(roll);
 });
 
-hunt("terminate ends the group; who has left it lives until the session ends", async () => {
+leftoverTest("terminate ends the group; who has left it lives until the session ends", async () => {
   await using roll = await RollCall.begin();
   await using server = await TestServer.start({ args: ["--detached-session-ttl-ms", "50"] });
   const culprit = new Culprit(await server.connect(), roll);
