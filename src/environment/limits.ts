@@ -107,6 +107,13 @@ export const MAX_SHELL_SNAPSHOTS = 64;
  * the largest version managers define some 200 KiB of functions.
  */
 export const MAX_SHELL_STATE_BYTES = 512 * KIB;
+/**
+ * What the states of all sessions take in memory, at two bytes a character: 128 of the largest, thousands of ordinary
+ * ones. While a state is captured it counts as one of the largest.
+ */
+export const MAX_SHELL_STATES_BYTES = 128 * MIB;
+/** What remembering a state takes besides it and the stamps of its files: its key, and what holds it. */
+export const SHELL_STATE_OVERHEAD_BYTES = KIB;
 /** One variable of it: the kernel allows 128 KiB, name and all. */
 export const MAX_SHELL_STATE_VARIABLE_BYTES = 120 * KIB;
 /** A script with what restores the state in front of it, which is one word to the kernel: 128 KiB, end and all. */

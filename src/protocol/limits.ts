@@ -18,6 +18,14 @@ export const MAX_NUMBER_CHARACTERS = 1024;
 /** Characters of a request id that is a text. Real ones have 36; the answer repeats it, and so does every log line. */
 export const MAX_ID_CHARACTERS = 64 * 1024;
 
+/**
+ * Sessions that wait for their clients, whatever time these asked for: as many as connections are served, so that all may
+ * be lost at once and come back. A session without processes takes 36 KiB, so 36 MiB in all; what processes take has
+ * bounds of its own. Beyond it the session without processes that has waited longest expires, or else the one that has
+ * waited longest.
+ */
+export const MAX_DETACHED_SESSIONS = 1024;
+
 /** What one message may hold. */
 export const MESSAGE_LIMITS = {
   maxValues: MAX_JSON_VALUES,

@@ -47,6 +47,7 @@ import { collectGarbage, MemoryKeeper } from "./memory_keeper.ts";
 import type { SandboxSetting } from "../launch/backends/sandbox_probe.ts";
 import type { Sandboxing } from "./sandboxing.ts";
 import type { RuntimePaths } from "./runtime_paths.ts";
+import { ShellStateLedger } from "../environment/shell_snapshot/state_ledger.ts";
 import { SessionRegistry } from "./sessions.ts";
 import { type ProcessSettings, SessionState } from "./session_state.ts";
 import { WarmUp } from "./warm_up.ts";
@@ -247,13 +248,15 @@ class Server implements RunningServer {
       log: this.#log,
     });
     const outputReserve = new OutputReserve(settings.acknowledgedOutputBytes);
-    const surroundings = { clock: this.#clock, log: this.#log, directory, closedLedger, outputReserve };
+    const shellStates = new ShellStateLedger();
+    const surroundings = { clock: this.#clock, log: this.#log, directory, closedLedger, outputReserve, shellStates };
     this.#sessions = new SessionRegistry({
       clock: this.#clock,
       log: this.#log,
       detachedTtlMs: isStdio ? 0 : options.detachedSessionTtlMs ?? DEFAULT_DETACHED_SESSION_TTL_MS,
       maxDetachTtlMs: isStdio ? 0 : options.maxDetachTtlMs ?? DEFAULT_MAX_DETACH_TTL_MS,
       createResources: () => new SessionState(settings, surroundings),
+      hasProcesses: (state) => state.hasProcesses,
       endResources: (state, reason) => state.end(reason, this.#graceMs),
     });
     const { idleExitMs = null } = options;
@@ -278,6 +281,7 @@ class Server implements RunningServer {
       directory: new ProcessDirectory({ isShared: false }),
       closedLedger: new ClosedLedger({ clock, log }),
       outputReserve: new OutputReserve(),
+      shellStates: new ShellStateLedger(),
     };
     const createResources = () => new SessionState(settings, surroundings);
     await rehearse({ clock, methods: this.#methods, environmentInfo: this.#info, createResources });

@@ -17,7 +17,7 @@ export class SessionProcesses {
   #outlet: ProcessOutlet | null = null;
 
   constructor(settings: ProcessSettings, surroundings: SessionSurroundings) {
-    const { clock, log, directory, closedLedger, outputReserve } = surroundings;
+    const { clock, log, directory, closedLedger, outputReserve, shellStates } = surroundings;
     this.manager = new ProcessManager({
       backend: settings.backend,
       log,
@@ -33,7 +33,7 @@ export class SessionProcesses {
       allowDirect: settings.allowDirect,
       allowPrepared: settings.allowPrepared,
     });
-    this.shells = new SessionShells({ children: this.manager.children, clock, log });
+    this.shells = new SessionShells({ children: this.manager.children, clock, log, ledger: shellStates });
   }
 
   setOutlet(outlet: Outlet | null): void {

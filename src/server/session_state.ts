@@ -16,6 +16,7 @@ import type { Outlet, SessionResources } from "./call_context.ts";
 import { openProcesses } from "./late_processes.ts";
 import type { ProcessDirectory } from "./process_directory.ts";
 import type { Sandboxing } from "./sandboxing.ts";
+import type { ShellStateLedger } from "../environment/shell_snapshot/state_ledger.ts";
 import type { SessionShells } from "../environment/shell_snapshot/session_shells.ts";
 import type { SessionEndReason } from "./sessions.ts";
 import type { SessionProcesses } from "./session_processes.ts";
@@ -55,6 +56,7 @@ export interface SessionSurroundings {
   readonly directory: ProcessDirectory;
   readonly closedLedger: ClosedLedger;
   readonly outputReserve: OutputReserve;
+  readonly shellStates: ShellStateLedger;
 }
 
 export class SessionState implements SessionResources, ClaimScope {
@@ -80,6 +82,11 @@ export class SessionState implements SessionResources, ClaimScope {
 
   get shells(): SessionShells {
     return this.#open().shells;
+  }
+
+  /** Running ones, or closed ones that can still be read. */
+  get hasProcesses(): boolean {
+    return this.#opened !== null && this.#opened.manager.size > 0;
   }
 
   #open(): SessionProcesses {

@@ -1,13 +1,15 @@
 /**
  * Sessions: what survives a lost connection. A session is attached to one connection or detached with a deadline; when
- * the deadline passes it is destroyed together with everything it owns, and its id is never valid again.
+ * the deadline passes it is destroyed together with everything it owns, and its id is never valid again. Detached sessions
+ * are bounded in number: for one too many another one expires early. An attached session never does.
  *
  * Knows no processes: what a session owns is made and ended by the functions it is given.
  */
 
 import type { Clock } from "../clock.ts";
 import { DomainError, invalidRequest } from "../errors.ts";
-import type { Logger } from "../log.ts";
+import type { LogFields, Logger } from "../log.ts";
+import { MAX_DETACHED_SESSIONS } from "../protocol/limits.ts";
 
 /** The connection that holds a session. */
 export interface SessionHolder {
@@ -39,7 +41,11 @@ export interface SessionRegistryOptions<Resources> {
   detachedTtlMs: number;
   /** The longest time that a client may ask for instead. Default: `detachedTtlMs`. */
   maxDetachTtlMs?: number;
+  /** How many may wait at a time. */
+  maxDetached?: number;
   createResources(sessionId: string): Resources;
+  /** Whether processes would be lost with these: running ones, or closed ones that can still be read. Default: none. */
+  hasProcesses?(resources: Resources): boolean;
   /** Ends all a session owns. Resolves when nothing of it is left. */
   endResources(resources: Resources, reason: SessionEndReason): Promise<void>;
 }
@@ -53,6 +59,8 @@ interface Entry<Resources> extends Session<Resources> {
 export class SessionRegistry<Resources> {
   readonly #options: SessionRegistryOptions<Resources>;
   readonly #sessions = new Map<string, Entry<Resources>>();
+  /** Those that wait, the one that has waited longest first. */
+  readonly #detached = new Set<Entry<Resources>>();
   /** Those being destroyed, by their ids. */
   readonly #ending = new Map<string, Promise<void>>();
 
@@ -95,6 +103,7 @@ export class SessionRegistry<Resources> {
       throw new DomainError("sessionAttached", `session ${id} is already attached to another connection`);
     }
     entry.cancelExpiry();
+    this.#detached.delete(entry);
     if (detachTtlMs !== undefined) entry.detachTtlMs = this.#allowedTtl(detachTtlMs);
     entry.holder = holder;
     previous?.displace();
@@ -111,6 +120,8 @@ export class SessionRegistry<Resources> {
       return;
     }
     entry.cancelExpiry = this.#options.clock.setTimer(entry.detachTtlMs, () => this.#destroy(entry, "sessionExpired"));
+    this.#detached.add(entry);
+    this.#makeRoom();
   }
 
   /**
@@ -128,17 +139,27 @@ export class SessionRegistry<Resources> {
     while (this.#ending.size > 0) await Promise.all(this.#ending.values());
   }
 
+  /** One without processes goes first: its client loses nothing but the id. */
+  #makeRoom(): void {
+    const { maxDetached = MAX_DETACHED_SESSIONS } = this.#options;
+    if (this.#detached.size <= maxDetached) return;
+    const waiting = [...this.#detached];
+    const early = waiting.find(({ resources }) => this.#options.hasProcesses?.(resources) !== true) ?? waiting[0]!;
+    this.#destroy(early, "sessionExpired", { bound: `${maxDetached} detached sessions` });
+  }
+
   #allowedTtl(askedMs: number): number {
     const { detachedTtlMs, maxDetachTtlMs = 0 } = this.#options;
     return Math.min(askedMs, Math.max(detachedTtlMs, maxDetachTtlMs));
   }
 
-  #destroy(entry: Entry<Resources>, reason: SessionEndReason): Promise<void> {
+  #destroy(entry: Entry<Resources>, reason: SessionEndReason, details: LogFields = {}): Promise<void> {
     entry.cancelExpiry();
+    this.#detached.delete(entry);
     entry.holder = null;
     this.#sessions.delete(entry.id);
     const { log, endResources } = this.#options;
-    log.info("session ended", { session: entry.id.slice(0, 8), reason });
+    log.info("session ended", { session: entry.id.slice(0, 8), reason, ...details });
     const ending = endResources(entry.resources, reason)
       .catch((error) =>
         log.error("session could not be ended cleanly", { session: entry.id.slice(0, 8), error: String(error) })

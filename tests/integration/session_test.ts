@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { MAX_DETACHED_SESSIONS } from "../../src/protocol/limits.ts";
 import { RawWebSocket } from "../support/raw_websocket.ts";
 import { RpcError } from "../support/rpc_client.ts";
 import { TestServer } from "../support/test_server.ts";
@@ -108,4 +109,42 @@ Deno.test("a client says how long its session waits for it, up to the server's m
   const { error } = await wrong.readMessage() as { error: { code: number; message: string } };
   assert.equal(error.code, -32602);
   assert.match(error.message, /detachTtlMs: Invalid input: expected a non-negative integer/);
+});
+
+Deno.test("sessions that wait for their clients are bounded: those without processes go first, attached ones never", async () => {
+  await using server = await TestServer.start({ args: ["--log-level", "info"] });
+  using attached = await RawWebSocket.connect(server.url);
+  const { sessionId: attachedId } = await attached.handshake();
+  const leave = async (start?: object) => {
+    using socket = await RawWebSocket.connect(server.url);
+    const { sessionId } = await socket.handshake({ detachTtlMs: 86_400_000 });
+    if (start !== undefined) {
+      await socket.sendText(JSON.stringify({ id: 1, method: "process/start", params: start }));
+      assert.equal((await socket.readUntil(({ id }) => id === 1)).error, undefined);
+    }
+    // Its close frame is answered when the session waits.
+    await socket.sendFrame(0x8, Uint8Array.of(0x03, 0xe8));
+    while (await socket.readFrame() !== null);
+    return sessionId;
+  };
+  const resume = async (resumeSessionId: string) => {
+    using socket = await RawWebSocket.connect(server.url);
+    await socket.sendText(
+      JSON.stringify({ id: 1, method: "initialize", params: { clientName: "x", resumeSessionId } }),
+    );
+    const { error, result } = await socket.readMessage();
+    return error ?? result.sessionId;
+  };
+  const env = { PATH: "/usr/bin:/bin" };
+  const start = { processId: "p", argv: ["sleep", "600"], cwd: "/", env, tty: false };
+  const [working, oldest, next] = [await leave(start), await leave(), await leave()];
+  for (let count = 3; count < MAX_DETACHED_SESSIONS; count++) await leave();
+  assert.equal(server.timesLogged("session ended"), 0);
+  await leave();
+  assert.deepEqual(await resume(oldest), { code: -32600, message: `unknown session id ${oldest}` });
+  assert.equal(await resume(next), next);
+  assert.equal(await resume(working), working);
+  await server.logged(`reason=sessionExpired bound="${MAX_DETACHED_SESSIONS} detached sessions"`);
+  const { code } = await resume(attachedId);
+  assert.equal(code, -32010, "its client is there");
 });

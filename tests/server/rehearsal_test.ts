@@ -4,6 +4,7 @@ import { environmentInfo, hostFacts } from "../../src/environment/info.ts";
 import { silentLogger } from "../../src/log.ts";
 import { LazyBackend } from "../../src/process/lazy_backend.ts";
 import { ClosedLedger } from "../../src/process/session/closed_ledger.ts";
+import { ShellStateLedger } from "../../src/environment/shell_snapshot/state_ledger.ts";
 import { OutputReserve } from "../../src/process/session/output_reserve.ts";
 import { LateMethods } from "../../src/server/late_methods.ts";
 import { loadProcesses } from "../../src/server/late_processes.ts";
@@ -31,6 +32,7 @@ Deno.test("rehearse() asks what clients ask first, is answered, and ends its ses
       directory: new ProcessDirectory({ isShared: false }),
       closedLedger: new ClosedLedger({ clock: systemClock, log }),
       outputReserve: new OutputReserve(),
+      shellStates: new ShellStateLedger(),
     });
     const end = state.end.bind(state);
     state.end = (reason, graceMs) => {

@@ -4,6 +4,7 @@ import { silentLogger } from "../../src/log.ts";
 import { LazyBackend } from "../../src/process/lazy_backend.ts";
 import { PRESENT } from "../../src/process/session/audience.ts";
 import { ClosedLedger } from "../../src/process/session/closed_ledger.ts";
+import { ShellStateLedger } from "../../src/environment/shell_snapshot/state_ledger.ts";
 import { OutputReserve } from "../../src/process/session/output_reserve.ts";
 import type { Outlet } from "../../src/server/call_context.ts";
 import { loadProcesses } from "../../src/server/late_processes.ts";
@@ -36,6 +37,7 @@ function setUp() {
     directory: new ProcessDirectory({ isShared: true }),
     closedLedger: new ClosedLedger({ clock: systemClock, log }),
     outputReserve: new OutputReserve(),
+    shellStates: new ShellStateLedger(),
   });
   return { state, backend };
 }

@@ -4,7 +4,16 @@ import { silentLogger } from "../../src/log.ts";
 import { type SessionHolder, SessionRegistry } from "../../src/server/sessions.ts";
 import { ManualClock } from "../support/manual_clock.ts";
 
-function setUp(options: { detachedTtlMs?: number; maxDetachTtlMs?: number; endResources?: () => Promise<void> } = {}) {
+interface SetUp {
+  detachedTtlMs?: number;
+  maxDetachTtlMs?: number;
+  maxDetached?: number;
+  /** Ids of sessions that have processes. */
+  withProcesses?: ReadonlySet<string>;
+  endResources?: () => Promise<void>;
+}
+
+function setUp(options: SetUp = {}) {
   const clock = new ManualClock();
   const ended: [string, string][] = [];
   const registry = new SessionRegistry<{ name: string }>({
@@ -12,7 +21,9 @@ function setUp(options: { detachedTtlMs?: number; maxDetachTtlMs?: number; endRe
     log: silentLogger(),
     detachedTtlMs: options.detachedTtlMs ?? 30_000,
     ...(options.maxDetachTtlMs === undefined ? {} : { maxDetachTtlMs: options.maxDetachTtlMs }),
+    ...(options.maxDetached === undefined ? {} : { maxDetached: options.maxDetached }),
     createResources: (name) => ({ name }),
+    hasProcesses: ({ name }) => options.withProcesses?.has(name) === true,
     endResources: (resources, reason) => {
       ended.push([resources.name, reason]);
       return options.endResources?.() ?? Promise.resolve();
@@ -97,6 +108,39 @@ Deno.test("SessionRegistry destroys a session its time after detaching, not a mo
   assert.deepEqual(ended, [[session.id, "sessionExpired"]]);
   assert.throws(() => registry.resume(session.id, new Holder()), unknown(session.id));
   assert.equal(registry.size, 0);
+});
+
+Deno.test("SessionRegistry lets one expire early when too many wait: without processes first, then the longest, never an attached one", () => {
+  const withProcesses = new Set<string>();
+  const { clock, registry, ended } = setUp({ maxDetached: 3, withProcesses });
+  const attached = registry.open(new Holder());
+  const wait = (hasProcesses: boolean) => {
+    const owner = new Holder();
+    const session = registry.open(owner, { detachTtlMs: 30_000 });
+    if (hasProcesses) withProcesses.add(session.id);
+    registry.detach(session, owner);
+    return session.id;
+  };
+  const ids = [wait(true), wait(false), wait(true)];
+  assert.deepEqual(ended, []);
+  ids.push(wait(true));
+  assert.deepEqual(ended, [[ids[1], "sessionExpired"]]);
+  assert.throws(() => registry.resume(ids[1]!, new Holder()), unknown(ids[1]!));
+  ids.push(wait(true));
+  assert.deepEqual(ended.slice(1), [[ids[0], "sessionExpired"]]);
+
+  // Who has come back waits no more, and begins anew.
+  const owner = new Holder();
+  const back = registry.resume(ids[2]!, owner);
+  wait(true);
+  assert.equal(ended.length, 2);
+  registry.detach(back, owner);
+  assert.deepEqual(ended.slice(2), [[ids[3], "sessionExpired"]]);
+  clock.advance(30_000);
+  assert.equal(ended.length, 6);
+  wait(false);
+  assert.equal(ended.length, 6, "those that expired are not counted");
+  assert.equal(registry.resume(attached.id, new Holder(), { takeover: true }), attached);
 });
 
 Deno.test("SessionRegistry lets a session be resumed any number of times, each time with the full delay", () => {

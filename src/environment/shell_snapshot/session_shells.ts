@@ -5,6 +5,7 @@
 
 import type { Clock } from "../../clock.ts";
 import type { RunShell, ShellCommand, ShellSnapshots, SnapshotRequest } from "./shell_snapshot.ts";
+import type { ShellStateLedger } from "./state_ledger.ts";
 import type { Logger } from "../../log.ts";
 import type { SpawnRequest } from "../../process/backend.ts";
 import type { SessionChildren } from "../../process/posix/session_children.ts";
@@ -25,6 +26,8 @@ export interface SessionShellsOptions {
   readonly children: SessionChildren;
   readonly clock: Clock;
   readonly log: Logger;
+  /** The server's: states are bounded over all sessions. */
+  readonly ledger: ShellStateLedger;
 }
 
 interface Loaded {
@@ -65,9 +68,9 @@ export class SessionShells {
       import("./shell_snapshot.ts"),
       import("./backend_shell.ts"),
     ]);
-    const { children, clock, log } = this.#options;
+    const { children, clock, log, ledger } = this.#options;
     return {
-      snapshots: new ShellSnapshots({ clock, log }),
+      snapshots: new ShellSnapshots({ clock, log, ledger }),
       runFor: ({ request: { io }, withCommand }) => {
         // Nothing is ever typed into a capture.
         const quiet = io.type === "pty" ? io : { type: "pipe", stdin: "closed" } as const;

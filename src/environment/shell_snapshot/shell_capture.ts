@@ -60,13 +60,13 @@ export interface CaptureOptions {
 }
 
 export class ShellSnapshot {
-  readonly #restoration: Restoration;
+  readonly #expandsAliases: boolean;
   readonly #stateVariables: ReadonlyMap<string, string>;
   /** What the changed variables were when the profile saw them. */
   readonly #assumed: ReadonlyMap<string, string | undefined>;
 
   private constructor(restored: Restoration, stateVariables: ReadonlyMap<string, string>, env: Environment) {
-    this.#restoration = restored;
+    this.#expandsAliases = restored.expandsAliases;
     this.#stateVariables = stateVariables;
     this.#assumed = new Map(restored.changedVariables.map((name) => [name, valueOf(env, name)]));
   }
@@ -103,6 +103,12 @@ export class ShellSnapshot {
     return snapshot;
   }
 
+  /** What it takes in memory, about. */
+  get allocatedBytes(): number {
+    const texts = [...this.#stateVariables, ...this.#assumed].flat();
+    return texts.reduce((sum, text) => sum + 2 * (text?.length ?? 0), 0);
+  }
+
   /**
    * The command that does the same without the profile; null when the profile could act differently for it, or the
    * state does not fit beside it.
@@ -112,7 +118,7 @@ export class ShellSnapshot {
     const names = [...this.#stateVariables.keys()].map((name) => `$${name}`).join("");
     // On the script's own first line, so that error messages name the right lines; unless aliases must be known by
     // then.
-    const separator = this.#restoration.expandsAliases ? "\n" : " ";
+    const separator = this.#expandsAliases ? "\n" : " ";
     const restoringScript = `eval "${names}";${separator}${script}`;
     if (!this.#fits(restoringScript, env)) return null;
     return {

@@ -13,11 +13,14 @@ import type { ShellSnapshotParam } from "../../protocol/shell_snapshot.ts";
 import {
   MAX_CAPTURES_PER_PLACE,
   MAX_SHELL_SNAPSHOTS,
+  MAX_SHELL_STATE_BYTES,
   SHELL_CAPTURE_PATIENCE_MS,
   SHELL_CAPTURE_RETRY_MS,
+  SHELL_STATE_OVERHEAD_BYTES,
 } from "../limits.ts";
 import { CaptureError, type RunShell, type ShellCommand, ShellSnapshot } from "./shell_capture.ts";
 import { startupStamps } from "./startup_files.ts";
+import { type KeptState, ShellStateLedger } from "./state_ledger.ts";
 
 export type { RunShell, ShellCommand } from "./shell_capture.ts";
 
@@ -34,6 +37,8 @@ export interface SnapshotRequest extends ShellCommand {
 export interface ShellSnapshotsOptions {
   readonly clock: Clock;
   readonly log: Logger;
+  /** Shared with other sessions. */
+  readonly ledger?: ShellStateLedger;
 }
 
 /**
@@ -47,19 +52,22 @@ interface Entry {
   readonly snapshot: Promise<ShellSnapshot | null>;
   readonly stamps: string;
   readonly retryAt: number;
+  readonly kept: KeptState;
 }
 
 /** The kept states of one session. */
 export class ShellSnapshots {
   readonly #clock: Clock;
   readonly #log: Logger;
-  /** The least recently used first. */
+  readonly #ledger: ShellStateLedger;
+  /** By a digest of all that must be the same. The least recently used first. */
   readonly #entries = new Map<string, Entry>();
   readonly #captures = new Map<string, number>();
   readonly #closing = new AbortController();
 
-  constructor({ clock, log }: ShellSnapshotsOptions) {
+  constructor({ clock, log, ledger = new ShellStateLedger() }: ShellSnapshotsOptions) {
     this.#clock = clock;
+    this.#ledger = ledger;
     this.#log = log;
   }
 
@@ -76,7 +84,7 @@ export class ShellSnapshots {
   /** Cancels captures under way. From now on commands run as they are given. */
   close(): void {
     this.#closing.abort();
-    this.#entries.clear();
+    for (const key of [...this.#entries.keys()]) this.#forget(key);
   }
 
   /** Null when it takes too long for a start, which holds up all requests about its process. */
@@ -91,16 +99,21 @@ export class ShellSnapshots {
   }
 
   async #snapshotFor(request: SnapshotRequest, run: RunShell): Promise<ShellSnapshot | null> {
-    const place = placeOf(request);
-    const key = `${place}\n${variablesOf(request.env)}`;
+    // What must be the same may be megabytes, and its variables secrets: neither is kept.
+    const place = await digestOf(placeOf(request));
+    const key = await digestOf(`${place}\n${variablesOf(request.env)}`);
     // Before the capture: the next command notices what changes while it runs.
     const stamps = await startupStamps(request.env);
     const known = this.#entries.get(key);
-    this.#entries.delete(key);
     if (known !== undefined && known.stamps === stamps && this.#clock.now() < known.retryAt) {
+      this.#entries.delete(key);
       this.#entries.set(key, known);
+      this.#ledger.used(known.kept);
       return known.snapshot;
     }
+    this.#forget(key);
+    // The session may have ended meanwhile.
+    if (this.#closing.signal.aborted) return null;
     return this.#capture(request, run, { place, key, stamps });
   }
 
@@ -111,7 +124,15 @@ export class ShellSnapshots {
   ): Promise<ShellSnapshot | null> {
     const captures = (this.#captures.get(place) ?? 0) + 1;
     if (captures > MAX_CAPTURES_PER_PLACE) return Promise.resolve(null);
-    remember(this.#captures, place, captures);
+    this.#captures.delete(place);
+    this.#captures.set(place, captures);
+    const [oldestPlace] = this.#captures.keys();
+    if (this.#captures.size > MAX_SHELL_SNAPSHOTS) this.#captures.delete(oldestPlace!);
+    const overheadBytes = SHELL_STATE_OVERHEAD_BYTES + 2 * stamps.length;
+    const kept: KeptState = {
+      bytes: overheadBytes + 2 * MAX_SHELL_STATE_BYTES,
+      forget: () => void this.#entries.delete(key),
+    };
     const startedAt = this.#clock.now();
     const snapshot = ShellSnapshot.capture({
       shellPath: shell.path,
@@ -124,6 +145,7 @@ export class ShellSnapshots {
     }).then(
       (captured) => {
         this.#log.debug("shell state captured", { tookMs: Math.round(this.#clock.now() - startedAt) });
+        this.#ledger.resize(kept, overheadBytes + captured.allocatedBytes);
         return captured;
       },
       (error) => {
@@ -131,21 +153,28 @@ export class ShellSnapshots {
         // Our fault: the command must not suffer from its wish.
         else this.#log.error("cannot capture a shell state", errorFields(error));
         const retryAt = this.#clock.now() + SHELL_CAPTURE_RETRY_MS;
-        if (this.#entries.get(key)?.snapshot === snapshot) this.#entries.set(key, { snapshot, stamps, retryAt });
+        this.#ledger.resize(kept, overheadBytes);
+        if (this.#entries.get(key)?.snapshot === snapshot) this.#entries.set(key, { snapshot, stamps, retryAt, kept });
         return null;
       },
     );
-    remember(this.#entries, key, { snapshot, stamps, retryAt: Infinity });
+    this.#entries.set(key, { snapshot, stamps, retryAt: Infinity, kept });
+    this.#ledger.add(kept);
+    const [oldest] = this.#entries.keys();
+    if (this.#entries.size > MAX_SHELL_SNAPSHOTS) this.#forget(oldest!);
     return snapshot;
+  }
+
+  #forget(key: string): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    this.#entries.delete(key);
+    this.#ledger.remove(entry.kept);
   }
 }
 
-/** Adds to a map of bounded size, which forgets the oldest. */
-function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
-  map.delete(key);
-  map.set(key, value);
-  const [oldest] = map.keys();
-  if (map.size > MAX_SHELL_SNAPSHOTS) map.delete(oldest!);
+async function digestOf(text: string): Promise<string> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))).toHex();
 }
 
 /** Everything but the environment that must be the same for two commands to share a state. */
