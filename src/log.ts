@@ -74,9 +74,9 @@ function bounded(fields: Record<string, LogFields[string]>): LogFields {
   return fields;
 }
 
-/** At most this many characters of a text, with a mark where it was cut. */
+/** At most this many characters of a text, with a mark where it was cut. A slice would keep the whole text in memory. */
 export function shortened(text: string, maxChars: number): string {
-  return text.length <= maxChars ? text : `${text.slice(0, maxChars - 1)}…`;
+  return text.length <= maxChars ? text : [...text.slice(0, maxChars - 1).split(""), "…"].join("");
 }
 
 function encodeJson(time: Date, level: LogLevel, message: string, fields: LogFields): string {

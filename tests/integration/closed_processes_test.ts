@@ -149,6 +149,20 @@ Deno.test("a closed process keeps nothing of its start that nobody asks for agai
   await until(() => grown() < 60, () => `${grown()} MB for what a client calls its work`);
 });
 
+Deno.test("a running process keeps no more of what its client calls it than the log shows", async () => {
+  await using server = await TestServer.start();
+  await using client = await server.connect();
+  const start = async (count: number) => {
+    const metadata = { toolCallId: `${count}`.padEnd(8_000_000, "t") };
+    await client.call("process/start", { ...START, processId: `p${count}`, argv: ["sleep", "600"], metadata });
+  };
+  for (let count = 0; count < 3; count++) await start(count);
+  const before = residentMb(server.pid);
+  const grown = () => residentMb(server.pid) - before;
+  for (let count = 3; count < 33; count++) await start(count);
+  await until(() => grown() < 60, () => `${grown()} MB for 30 processes`);
+});
+
 Deno.test("a reader whose cursor was evicted learns what it has missed, if it asked", async () => {
   await using server = await TestServer.start({ args: ["--retained-output-bytes-per-process", "65536"] });
   await using client = await server.connect({ optionalFields: ["outputGap"] });
