@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { RawWebSocket } from "../support/raw_websocket.ts";
 import { RpcError } from "../support/rpc_client.ts";
-import { TestServer } from "../support/test_server.ts";
+import { TestServer, type TestServerOptions } from "../support/test_server.ts";
 import { until } from "../support/until.ts";
 
 const TAKEN = { id: -1, error: { code: -32600, message: "session has been resumed by another connection" } };
@@ -35,8 +35,8 @@ Deno.test("a client that vanished without a word is back in its session after on
   assert.ok(refusals > 3, `${refusals} refusals are not often`);
 });
 
-Deno.test("a client that vanished behind input that nobody reads is back in its session as soon", async () => {
-  await using server = await TestServer.start();
+async function comesBackBehindInput(options: TestServerOptions): Promise<void> {
+  await using server = await TestServer.start(options);
   using vanished = await RawWebSocket.connect(server.url);
   const { sessionId } = await vanished.handshake();
   const params = { processId: "p", ...start, argv: ["sleep", "600"] };
@@ -55,6 +55,18 @@ Deno.test("a client that vanished behind input that nobody reads is back in its 
   assert.equal(isAllSent, false, "the server has taken everything: the test shows nothing");
   vanished.drop();
   await sending;
+}
+
+Deno.test("a client that vanished behind input that nobody reads is back in its session as soon", async () => {
+  await comesBackBehindInput({});
+});
+
+const isCompiled = Deno.env.has("EXEC_SERVER_BINARY");
+Deno.test({
+  name: "so it is where the server cannot ask the kernel what has come, and what the peer has taken" +
+    (isCompiled ? " (SKIPPED: the compiled program's permissions are built in)" : ""),
+  ignore: isCompiled,
+  fn: () => comesBackBehindInput({ withoutPermissions: ["ffi"] }),
 });
 
 Deno.test("a session is taken over at once; the old connection is told, and its late requests do nothing", async () => {
