@@ -38,8 +38,8 @@ export interface HttpResponse {
   /** Lower-case names. Headers that follow from the body or that every answer has are not in it. */
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * Plain text, unless a header says otherwise. Null: there is no body (204), or it is left out (HEAD), and neither is
-   * its length stated.
+   * Plain text, unless a header says otherwise. Null: there is no body (204), or it is left out (HEAD). Then its length
+   * is not stated either.
    */
   readonly body: string | null;
   /** The reason for the log, if the reference's answer does not say it. */
