@@ -47,8 +47,8 @@ const ATOMIC = /^Cannot write atomically: access control lists .* could not be k
 const WITHOUT_LIBC: Refusals = {
   "names that are not UTF-8 can be made, found, read and removed": /^Cannot reach `.*`, whose name is not UTF-8: this /,
   "without following links, none may be in the path of any method": FREE_OF_LINKS,
-  "without following links, what is not a regular file is refused at once, too": FREE_OF_LINKS,
-  "without following links, a link where a file has to be absent is in the way": FREE_OF_LINKS,
+  "without following links, anything but a regular file is refused at once, too": FREE_OF_LINKS,
+  "without following links, a link counts as an existing file where the file has to be absent": FREE_OF_LINKS,
   "without following links, ordinary paths work as ever": FREE_OF_LINKS,
   "without following links, a path may be longer than the system takes at once": FREE_OF_LINKS,
   "writeFile with atomic follows links, also one to a file that does not exist yet": ATOMIC,
@@ -57,7 +57,7 @@ const WITHOUT_LIBC: Refusals = {
   "writeFile with atomic gives the file the time that is asked for, flushed or not": ATOMIC,
   "a rename that is flushed renames, files and directories": FLUSH,
   "writeFile with atomic and ifMatch writes what the caller has read and refuses anything else": ATOMIC,
-  "writeFile with atomic and ifMatch lets exactly one of several writers find what all have read": ATOMIC,
+  "writeFile with atomic and ifMatch lets exactly one of several writers succeed that have read the same": ATOMIC,
   "writeFile with atomic and ifMatch absent makes a file that was not there, and touches none": ATOMIC,
   "writeFile with atomic and ifMatch absent means the target of a link, not the link": ATOMIC,
   "an atomic write replaces the file, keeps its mode and leaves nothing beside it": ATOMIC,
@@ -80,8 +80,8 @@ const WITH_FEW_PERMISSIONS: Refusals = {
   "readFile reads files of the kernel that claim to be empty": RUNTIME,
   "readFile asks for room for a content that is longer than its file says": RUNTIME,
   "copy copies files of the kernel that claim to be empty": RUNTIME,
-  "writeFile tells what a device says": RUNTIME,
-  "copy of a file onto a device tells what that says": RUNTIME,
+  "writeFile reports a device's error": RUNTIME,
+  "copy of a file onto a device reports the device's error": RUNTIME,
 };
 
 async function openPortable(): Promise<FileSystemUnderTest> {
