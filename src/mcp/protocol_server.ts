@@ -45,7 +45,7 @@ export interface ProtocolServerOptions {
 /** The reference's. */
 const INSTRUCTIONS = "This server provides a tool to execute shell commands and return their output.";
 
-/** The reference answers these requests, though it has no resources and no prompts. */
+/** The reference answers these requests, though it has no resources and no prompts. Clients of the 2025 era ask. */
 const EMPTY_LISTS: Readonly<Record<string, object>> = {
   "resources/list": { resources: [] },
   "resources/templates/list": { resourceTemplates: [] },
@@ -110,21 +110,28 @@ export class ProtocolServers {
         throw this.#protocolError(error);
       }
     });
-    server.fallbackRequestHandler = (request) => {
-      // Not in the 2026 era: later requests may be from another client.
-      if (request.method === SANDBOX_UPDATE_METHOD && era === "legacy") {
-        try {
-          connection.update(request.params, this.#options.tmpdir);
-          return Promise.resolve({});
-        } catch (error) {
-          return Promise.reject(this.#protocolError(error));
-        }
-      }
-      const list = EMPTY_LISTS[request.method];
-      if (list !== undefined) return Promise.resolve(list as Record<string, unknown>);
-      return Promise.reject(new ProtocolError(ProtocolErrorCode.MethodNotFound, `unknown method ${request.method}`));
-    };
+    // Not in the 2026 era: there an unknown method has a status of its own over HTTP, what was not declared is unknown,
+    // and later requests may be from another client.
+    if (era === "legacy") server.fallbackRequestHandler = (request) => this.#legacyAnswer(request, connection);
     return server;
+  }
+
+  /** What the reference answers besides the tools. */
+  #legacyAnswer(
+    { method, params }: { method: string; params?: unknown },
+    connection: McpConnection,
+  ): Promise<Record<string, unknown>> {
+    if (method === SANDBOX_UPDATE_METHOD) {
+      try {
+        connection.update(params, this.#options.tmpdir);
+        return Promise.resolve({});
+      } catch (error) {
+        return Promise.reject(this.#protocolError(error));
+      }
+    }
+    const list = EMPTY_LISTS[method];
+    if (list !== undefined) return Promise.resolve(list as Record<string, unknown>);
+    return Promise.reject(new ProtocolError(ProtocolErrorCode.MethodNotFound, `unknown method ${method}`));
   }
 
   #toolCall(

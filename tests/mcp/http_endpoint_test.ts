@@ -222,6 +222,27 @@ Deno.test("the 2026 era over HTTP: no session, prompts as answers, and the shell
   assert.equal(textOf(await second).exit_code, 0);
 });
 
+Deno.test("in the 2026 era a method that is unknown, or not declared, is told as 404; in the 2025 era lists are empty", async () => {
+  const scene = new Scene();
+  await using server = await endpoint(scene);
+  const modern = async (method: string) => {
+    const body = JSON.stringify({ jsonrpc: "2.0", id: "m", method, params: { _meta: McpPeer.modernMeta() } });
+    const headers = { "mcp-protocol-version": "2026-07-28", "mcp-method": method };
+    const response = await new McpHttpClient(server).fetch({ body, headers });
+    const { id, error } = await response.json();
+    return [response.status, id, error?.code];
+  };
+  assert.equal((await modern("tools/list"))[0], 200);
+  for (const method of ["no/such", "prompts/list", "resources/list", "resources/templates/list", "ping"]) {
+    assert.deepEqual(await modern(method), [404, "m", -32_601], method);
+  }
+  const { peer } = new McpHttpClient(server);
+  await peer.initialize();
+  assert.deepEqual(await peer.request("prompts/list"), { prompts: [] });
+  assert.deepEqual(await peer.request("resources/list"), { resources: [] });
+  await assert.rejects(peer.request("no/such"), /unknown method no\/such/);
+});
+
 Deno.test("without a session nothing that one client says holds for another: no sandbox, no answer", async () => {
   const scene = new Scene({ rules: RULES });
   await using server = await endpoint(scene);
