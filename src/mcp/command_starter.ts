@@ -4,7 +4,7 @@
 
 import { resolve } from "node:path/posix";
 import type { Clock } from "../clock.ts";
-import type { AuditSink } from "./audit.ts";
+import type { AskedBy, AuditSink } from "./audit.ts";
 import type { ExecDecider } from "./exec_decider.ts";
 import { RunningCommand } from "./running_command.ts";
 import {
@@ -53,7 +53,8 @@ const NETWORK_DISABLED = "CODEX_SANDBOX_NETWORK_DISABLED";
 export function startCommand(args: ShellArguments, call: ToolCall, options: StarterOptions): RunningCommand {
   const { shells, decider, clock, audit, shell, intercept, escalate, strictExec, patchedBash } = options;
   const state = sandboxState(call, options);
-  const { callId, client: { name: client, dialect }, connection: { memory } } = call;
+  const { client: { dialect }, connection: { memory } } = call;
+  const asked = askedBy(call);
   const cwd = resolve(options.cwd, args.workdir);
   const fault = options.directoryFault(cwd);
   if (fault !== null) throw noSuchDirectory(cwd, fault, dialect);
@@ -77,22 +78,27 @@ export function startCommand(args: ShellArguments, call: ToolCall, options: Star
       output: args.mergesOutput ? "merged" : "separate",
       decide: (exec, signal) =>
         decider.decide(exec, signal, {
-          callId,
-          client,
+          askedBy: asked,
           memory,
           prompts: command.prompts,
           onDenied: (denied, reason) => command.noteDenied(denied, reason),
         }),
+      onUndecided: ({ file, pid, isShell }, reason) =>
+        audit.write({ event: "failed", ...asked, file, pid, byShell: isShell, reason }),
       onEscalated: (escalated, outcome) => {
         const { type, ...facts } = outcome;
-        audit.write({ event: "escalation", call: callId, client, file: escalated.file, outcome: type, ...facts });
+        const { file, pid: callerPid } = escalated;
+        audit.write({ event: "escalation", ...asked, file, callerPid, outcome: type, ...facts });
         // A caller without standard error shows nothing of it but an exit code.
         if (type === "refused") command.noteDenied(escalated, `${CANNOT_LEAVE}: ${outcome.reason}`);
       },
-      onStrictEnd: ({ file, pid }, outcome) =>
-        audit.write({ event: "strict", call: callId, client, file, pid, outcome }),
+      onStrictEnd: ({ file, pid }, outcome) => audit.write({ event: "strict", ...asked, file, pid, outcome }),
     },
   }));
+}
+
+function askedBy({ connection, callNumber, callId, client }: ToolCall): AskedBy {
+  return { holder: connection.holder, session: connection.id, callNumber, call: callId, client: client.name };
 }
 
 function sandboxState({ meta, connection }: ToolCall, options: StarterOptions): SandboxState {

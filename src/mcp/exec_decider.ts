@@ -17,7 +17,7 @@
 import type { Clock } from "../clock.ts";
 import { printableLines } from "../printable.ts";
 import { decide, type RuleSet, type Verdict } from "../rules/mod.ts";
-import { type AuditRecord, type AuditSink, ruleOrigin } from "./audit.ts";
+import { type AskedBy, type AuditRecord, type AuditSink, ruleOrigin } from "./audit.ts";
 import { commandText } from "./command_text.ts";
 import { MAX_ASKED_COMMAND_CHARS } from "./limits.ts";
 import type { PromptAnswer, PromptDesk } from "./prompt_desk.ts";
@@ -46,8 +46,7 @@ export interface DeciderOptions {
 
 /** One command whose programs are decided. */
 export interface DecisionContext {
-  readonly callId: string;
-  readonly client: string;
+  readonly askedBy: AskedBy;
   readonly prompts: PromptDesk;
   /** What the client has accepted for good in this session. */
   readonly memory: Set<string>;
@@ -72,8 +71,7 @@ export class ExecDecider {
     const decided = await this.#outcome(call, verdict, { signal, context, pathIsNamed });
     audit.write({
       event: "decision",
-      call: context.callId,
-      client: context.client,
+      ...context.askedBy,
       file: call.file,
       argv: call.argv,
       cwd: call.cwd,

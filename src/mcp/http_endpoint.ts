@@ -142,12 +142,12 @@ export class HttpEndpoint {
     gone.signal.addEventListener("abort", () => finished.resolve(), { once: true });
     try {
       const request = requestOf(head, body, gone.signal);
-      const client: HttpClient = { holder: admission?.holder ?? "", account: name, places: account.places };
+      const client: HttpClient = { holder: admission?.holder ?? null, account: name, places: account.places };
       const isLegacy = await isLegacyRequest(request);
       gone.signal.throwIfAborted();
       const response = isLegacy
         ? await this.#sessions.handle(request, client, finished.promise)
-        : await this.#modern(account).fetch(request);
+        : await this.#modern(account, client.holder).fetch(request);
       return await answerOf(response, finished.resolve);
     } catch (error) {
       finished.resolve();
@@ -187,11 +187,11 @@ export class HttpEndpoint {
     return account;
   }
 
-  #modern(account: Account): McpHttpHandler {
+  #modern(account: Account, holder: string | null): McpHttpHandler {
     if (account.modern !== null) return account.modern.handler;
     const { clock, servers, log } = this.#options;
     const { places } = account;
-    const connection = new McpConnection({ clock, idleMs: HTTP_SESSION_IDLE_MS, hasSession: false, places });
+    const connection = new McpConnection({ clock, idleMs: HTTP_SESSION_IDLE_MS, hasSession: false, holder, places });
     const handler = createMcpHandler(() => servers.create("modern", connection), {
       legacy: "reject",
       maxRequestBodySize: MAX_REQUEST_BODY_BYTES,

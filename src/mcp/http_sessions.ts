@@ -24,8 +24,8 @@ export interface HttpSessionsOptions {
 
 /** Who sends a request. */
 export interface HttpClient {
-  /** Whose sessions it may use. */
-  readonly holder: string;
+  /** Whose sessions it may use. Null: no token was asked for, or tokens have no names. */
+  readonly holder: string | null;
   /** With whom it counts as one. */
   readonly account: string;
   /** For the commands of all of these. */
@@ -35,7 +35,7 @@ export interface HttpClient {
 interface Session {
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly connection: McpConnection;
-  readonly holder: string;
+  readonly holder: string | null;
   readonly account: string;
   openRequests: number;
   /** Of these, those that ask for something. The others listen. */
@@ -92,7 +92,7 @@ export class HttpSessions {
     if (this.#placeFor(account) === "none") return refusal(503, NO_PLACE);
     let hasPlace = true;
     const { clock, create } = this.#options;
-    const connection = new McpConnection({ clock, idleMs: null, places });
+    const connection = new McpConnection({ clock, idleMs: null, places, holder });
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => crypto.randomUUID(),
       maxRequestBodySize: MAX_REQUEST_BODY_BYTES,

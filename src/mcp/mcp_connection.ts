@@ -15,11 +15,16 @@ export interface ConnectionOptions extends KeptCommandsOptions {
   readonly hasSession?: boolean;
   /** Shared with all that count as the same client. Default: with none. */
   readonly places?: CommandPlaces;
+  /** The name of the token that lets it in. Default: none has been asked for, or tokens have no names. */
+  readonly holder?: string | null;
 }
 
 const HOW_TO_MAKE_ROOM = "end one (shell_stop), or start it again when one has ended";
 
 export class McpConnection {
+  /** For the audit. Nobody gets in by it. */
+  readonly id = crypto.randomUUID();
+  readonly holder: string | null;
   readonly kept: KeptCommands;
   readonly #memory = new Set<string>();
   /** Whether everything that comes in through it is from one client. */
@@ -32,7 +37,8 @@ export class McpConnection {
   #state: SandboxState | null = null;
   #isClosed = false;
 
-  constructor({ hasSession = true, places = new CommandPlaces(), ...options }: ConnectionOptions) {
+  constructor({ hasSession = true, holder = null, places = new CommandPlaces(), ...options }: ConnectionOptions) {
+    this.holder = holder;
     this.kept = new KeptCommands(options);
     this.#places = places;
     this.hasSession = hasSession;

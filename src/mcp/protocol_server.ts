@@ -140,7 +140,8 @@ export class ProtocolServers {
     { client, connection }: { client: ClientProfile; connection: McpConnection },
   ): ToolCall {
     const meta = ctx.mcpReq._meta as Record<string, unknown> | undefined;
-    const callId = typeof meta?.["callId"] === "string" ? meta["callId"] : String(this.#nextCall++);
+    const callNumber = this.#nextCall++;
+    const callId = typeof meta?.["callId"] === "string" ? meta["callId"] : String(callNumber);
     const round = ctx.mcpReq.requestState<string>();
     const progressToken = meta?.["progressToken"] as string | number | undefined;
     const peer = ctx.http?.req?.signal;
@@ -148,6 +149,7 @@ export class ProtocolServers {
       tool: params.name,
       arguments: params.arguments,
       requestId: ctx.mcpReq.id,
+      callNumber,
       callId,
       meta,
       client,

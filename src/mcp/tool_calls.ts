@@ -33,7 +33,9 @@ export interface ToolCall {
   readonly arguments: unknown;
   /** The client's, for this request. */
   readonly requestId: string | number;
-  /** For the audit. */
+  /** Our number of it: no other has it. */
+  readonly callNumber: number;
+  /** The client's name for it, or our number. For the audit. */
   readonly callId: string;
   readonly meta: Readonly<Record<string, unknown>> | undefined;
   readonly client: ClientProfile;

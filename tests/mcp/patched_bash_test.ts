@@ -146,7 +146,12 @@ print(json.dumps(answer, separators=(",", ":")), file=sys.stderr)
 watchTest("wrapper: who claims to be in another directory is refused, whatever the rules say", async (scene) => {
   await Deno.writeTextFile(`${scene.ws}/ask.py`, ASK_BY_HAND);
   const command = `for d in /etc "$PWD/sub" "$PWD"; do python3 ask.py "$d" 0,1,2 /bin/pwd pwd -P; done`;
-  const { stdout, stderr, calls, counters } = await scene.run(command, { ...STOCK, rules: { pwd: ESCALATE } });
+  const failed: unknown[] = [];
+  const { stdout, stderr, calls, counters } = await scene.run(command, {
+    ...STOCK,
+    rules: { pwd: ESCALATE },
+    onUndecided: ({ file }, reason) => void failed.push([file, reason]),
+  });
   const denied = (path: string) => JSON.stringify({ action: { Deny: { reason: `the caller is not in ${path}` } } });
   assert.deepEqual(stderr.split("\n"), [
     denied("/etc"),
@@ -157,6 +162,10 @@ watchTest("wrapper: who claims to be in another directory is refused, whatever t
   assert.equal(stdout, `${scene.ws}\n`);
   assert.deepEqual(calls.map(({ cwd }) => cwd), [scene.ws], "nobody was asked about what was claimed");
   assert.deepEqual([counters.denied, counters.escalated], [2, 1]);
+  assert.deepEqual(failed, [
+    ["/bin/pwd", "the caller is not in /etc"],
+    ["/bin/pwd", `the caller is not in ${scene.ws}/sub`],
+  ]);
 });
 
 watchTest("wrapper: who moves to another directory after the decision is refused", async (scene) => {

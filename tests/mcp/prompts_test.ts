@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { AuditRecord } from "../../src/mcp/audit.ts";
+import { auditLog, type AuditRecord } from "../../src/mcp/audit.ts";
 import { Scene, textOf } from "./scene.ts";
 
 const RULES = `
@@ -221,7 +221,7 @@ Deno.test("each decision leaves a line: what, who asked, which rule, what became
 
 Deno.test("what becomes of a program that was let out, or was not what was decided, is a line too", async () => {
   const scene = new Scene({ rules: RULES });
-  const { peer } = await scene.client();
+  const { peer, connection } = await scene.client();
   const started = scene.shells.next();
   void peer.call("shell", ARGS, { callId: "call-7" });
   const shell = await started;
@@ -229,13 +229,53 @@ Deno.test("what becomes of a program that was let out, or was not what was decid
   shell.options.onEscalated?.(call, { type: "started", pid: 8 });
   shell.options.onEscalated?.(call, { type: "abandoned" });
   shell.options.onStrictEnd?.(call, "killed");
+  shell.options.onUndecided?.({ file: null, pid: 9, isShell: false }, "Bad address (os error 14)");
   shell.exit(0);
-  const common = { call: "call-7", client: "test", file: "/usr/bin/x" };
+  const asked = { holder: null, session: connection.id, callNumber: 1, call: "call-7", client: "test" };
+  const common = { ...asked, file: "/usr/bin/x" };
   assert.deepEqual(scene.audit, [
-    { event: "escalation", ...common, outcome: "started", pid: 8 },
-    { event: "escalation", ...common, outcome: "abandoned" },
+    { event: "escalation", ...common, callerPid: 7, outcome: "started", pid: 8 },
+    { event: "escalation", ...common, callerPid: 7, outcome: "abandoned" },
     { event: "strict", ...common, pid: 7, outcome: "killed" },
+    { event: "failed", ...asked, file: null, pid: 9, byShell: false, reason: "Bad address (os error 14)" },
   ]);
+});
+
+Deno.test("commands of calls with the same id, of one client or of two, are told apart in the audit", async () => {
+  const scene = new Scene({ rules: RULES });
+  const clients = [await scene.client(), await scene.client()];
+  for (const { peer } of [...clients, clients[0]!]) {
+    const started = scene.shells.next();
+    const answer = peer.call("shell", ARGS, { callId: "call-7" });
+    const shell = await started;
+    await Promise.all([shell.exec(["ls"]), shell.exec(["no"])]);
+    shell.exit(0);
+    await answer;
+  }
+  const records = scene.audit as AuditRecord[];
+  assert.deepEqual(records.map(({ callNumber }) => callNumber), [1, 1, 2, 2, 3, 3]);
+  const [one, two] = clients.map(({ connection }) => connection.id);
+  assert.notEqual(one, two);
+  assert.deepEqual(records.map(({ session }) => session), [one, one, two, two, one, one]);
+  assert.ok(records.every(({ call, client, holder }) => call === "call-7" && client === "test" && holder === null));
+});
+
+Deno.test("lines of the audit do not grow with what a client or a program says", async () => {
+  const scene = new Scene();
+  const long = "x".repeat(100_000);
+  const { peer } = await scene.client({ name: long });
+  const started = scene.shells.next();
+  const answer = peer.call("shell", ARGS, { callId: long });
+  const shell = await started;
+  await shell.exec(["ls", long]);
+  shell.options.onUndecided?.({ file: `/${long}`, pid: 9, isShell: false }, long);
+  shell.exit(0);
+  await answer;
+  const lines: string[] = [];
+  const log = auditLog((line) => lines.push(line));
+  for (const record of scene.audit) log.write(record);
+  assert.equal(lines.length, 2);
+  assert.ok(lines.every((line) => line.length < 10_000), lines.map(({ length }) => length).join(" "));
 });
 
 Deno.test("a program that a rule lets out, and that may not leave, is listed like a denied one", async () => {

@@ -102,7 +102,9 @@ export class WrapperServer {
     const cwd = linkOf(pid, "cwd");
     if (cwd === null || lossyText(cwd) !== request.workdir) {
       this.counters.denied++;
-      return conversation.answer({ action: { Deny: { reason: `the caller is not in ${request.workdir}` } } });
+      const reason = `the caller is not in ${request.workdir}`;
+      this.#options.judge.onUndecided?.({ pid, isShell: true, file: lossyText(request.file) }, reason);
+      return conversation.answer({ action: { Deny: { reason } } });
     }
     const file = resolve("/", cwd, request.file) as ByteString;
     const whyItStays = (pathIsNamed: boolean) => this.#escalations.whyItStays({ ...request, file, cwd }, pathIsNamed);

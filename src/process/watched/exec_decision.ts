@@ -53,10 +53,16 @@ export type EscalationOutcome =
  */
 export type StrictEnd = "killed" | "refused";
 
+/** A call that failed before it could be decided. The file is null where it could not be read. */
+export interface UndecidedCall extends Pick<ExecCall, "pid" | "isShell"> {
+  readonly file: string | null;
+}
+
 /** Decides executions. */
 export interface ExecJudge {
   /** The signal: nobody waits for the answer any more. A rejection denies, and its message is not shown to the caller. */
   decide(call: ExecCall, signal: AbortSignal): Promise<ExecVerdict>;
+  onUndecided?(call: UndecidedCall, reason: string): void;
   onEscalated?(call: ExecCall, outcome: EscalationOutcome): void;
   onStrictEnd?(call: ExecCall, end: StrictEnd): void;
 }

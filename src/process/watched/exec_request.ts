@@ -2,7 +2,7 @@
  * What a waiting `execve` or `execveat` asks for, copied from its caller.
  *
  * A copy: another thread of the caller may change the original at any time, so what is escalated is this copy and
- * nothing else. The answer is an error number where the kernel itself would refuse the call.
+ * nothing else. Where the kernel itself would refuse the call, its error is the answer.
  */
 
 import { dirname, resolve } from "node:path/posix";
@@ -86,6 +86,13 @@ export interface WaitingExec extends ExecRequest {
   readonly identity: string | null;
 }
 
+/** The kernel itself would refuse it. */
+export interface RefusedExec {
+  readonly errno: number;
+  /** Null where it could not be read. */
+  readonly file: ByteString | null;
+}
+
 /** What was learnt from earlier calls of one shell, so that the next is answered sooner. */
 export class ExecExperience {
   /** Where the shell has its words. */
@@ -106,7 +113,7 @@ export class ExecExperience {
 export async function readExecRequest(
   call: SupervisedCall,
   { experience, isShell }: { readonly experience: ExecExperience; readonly isShell: boolean },
-): Promise<WaitingExec | number> {
+): Promise<WaitingExec | RefusedExec> {
   const [directory, text, argv, env, flags] = call.number === EXECVEAT
     ? [Number(BigInt.asIntN(32, call.args[0]!)), call.args[1]!, call.args[2]!, call.args[3]!, Number(call.args[4]!)]
     : [AT_FDCWD, call.args[0]!, call.args[1]!, call.args[2]!, 0];
@@ -115,25 +122,25 @@ export async function readExecRequest(
     const options = isShell ? { hints: experience.hints, isPrivate: true } : {};
     const memory = new RemoteMemory(call.tid, options);
     const copies = await memory.read({ text, lists: [argv, env], maxBytes: MAX_EXEC_BYTES });
-    if (copies.text.length > MAX_PATH_BYTES) return ENAMETOOLONG;
+    if (copies.text.length > MAX_PATH_BYTES) return { errno: ENAMETOOLONG, file: null };
     const path = byteStringOf(copies.text);
     const name = { directory, path, flags };
     const place = placeOf(call.tid, name);
-    if (typeof place === "number") return place;
+    if (typeof place === "number") return { errno: place, file: path };
     const isOpenFile = place.openFile !== null;
+    const file = isOpenFile ? place.absolute : resolve("/", place.absolute) as ByteString;
     const seen = isOpenFile ? { type: "unknown" } as const : await experience.find(call.tid, place.absolute);
     // The kernel's own error. Answered here, so that nothing can appear there afterwards and run undecided.
-    if (seen.type === "missing") return ENOENT;
-    if (seen.type === "file" && !seen.isProgram) return EACCES;
+    if (seen.type === "missing") return { errno: ENOENT, file };
+    if (seen.type === "file" && !seen.isProgram) return { errno: EACCES, file };
     const [argvCopy, envCopy] = copies.lists;
-    const file = isOpenFile ? place.absolute : resolve("/", place.absolute) as ByteString;
     const givenName = (toByteString(place.prefix) + path) as ByteString;
     const identity = place.openFile ??
       (seen.type === "file" ? seen.identity : await identitySeenBy(call.tid, place.absolute));
     return { givenName, file, argv: argvCopy!, env: envCopy!, cwd: place.cwd, seen, name, identity };
   } catch (error) {
-    if (error instanceof UnreadableMemoryError) return EFAULT;
-    if (error instanceof MemoryTooLongError) return E2BIG;
+    if (error instanceof UnreadableMemoryError) return { errno: EFAULT, file: null };
+    if (error instanceof MemoryTooLongError) return { errno: E2BIG, file: null };
     throw error;
   }
 }

@@ -7,7 +7,8 @@
  */
 
 import { messageOf } from "../../errors.ts";
-import { EACCES } from "../../os/errno.ts";
+import { describeErrno, EACCES } from "../../os/errno.ts";
+import { lossyText } from "../../os/files/byte_string.ts";
 import { processOf } from "../../os/children/foreign_process.ts";
 import type { PreparedLaunch } from "../../launch/launch_plan.ts";
 import type { ExecAnswerer } from "../posix/exec_answerer.ts";
@@ -21,6 +22,7 @@ import {
   type ExecCall,
   type ExecJudge,
   type ExecVerdict,
+  type UndecidedCall,
 } from "./exec_decision.ts";
 import { describeExec, ExecExperience, type ExecRequest, readExecRequest, type WaitingExec } from "./exec_request.ts";
 import { Lineage } from "./lineage.ts";
@@ -91,12 +93,13 @@ export class ExecWatch implements ExecAnswerer {
 
   async #decide(call: SupervisedCall, lineage: Lineage): Promise<void> {
     const pid = processOf(call.tid);
-    if (pid === null) return void call.fail(EACCES);
+    if (pid === null) {
+      return this.#fail(call, { pid: call.tid, isShell: false, file: null }, { errno: EACCES });
+    }
     const isShell = lineage.isShell(pid);
     if (!isShell && this.#options.intercept === "shell") return void call.letThrough();
-    const request = await this.#inTurn(() => readExecRequest(call, { experience: this.#experience, isShell }));
-    if (!call.isWaiting) return;
-    if (typeof request === "number") return void call.fail(request);
+    const request = await this.#read(call, { pid, isShell });
+    if (request === null) return;
     this.counters.execs++;
     const whyItStays = (pathIsNamed: boolean) => this.#escalations.whyItStays(request, pathIsNamed);
     const described = { ...describeExec(request), pid, isShell, whyItStays };
@@ -110,6 +113,31 @@ export class ExecWatch implements ExecAnswerer {
         if (!isShell && this.#options.escalate === "shell") return await this.#run(call, request, described);
         return await this.#escalate(call, request, { described, verdict });
     }
+  }
+
+  /** Null when there is nothing to decide: the call failed, or nobody waits for it any more. */
+  async #read(call: SupervisedCall, caller: Pick<ExecCall, "pid" | "isShell">): Promise<WaitingExec | null> {
+    const { isShell } = caller;
+    try {
+      const request = await this.#inTurn(() => readExecRequest(call, { experience: this.#experience, isShell }));
+      if (!call.isWaiting) return null;
+      if (!("errno" in request)) return request;
+      const { errno, file } = request;
+      this.#fail(call, { ...caller, file: file === null ? null : lossyText(file) }, { errno });
+    } catch (error) {
+      this.#fail(call, { ...caller, file: null }, { errno: EACCES, reason: messageOf(error) });
+      reportError(error);
+    }
+    return null;
+  }
+
+  #fail(
+    call: SupervisedCall,
+    undecided: UndecidedCall,
+    { errno, reason = describeErrno(errno) }: { errno: number; reason?: string },
+  ): void {
+    // Where nobody waited any more, nothing has failed.
+    if (call.fail(errno)) this.#options.judge.onUndecided?.(undecided, reason);
   }
 
   async #ask(call: ExecCall): Promise<ExecVerdict> {
