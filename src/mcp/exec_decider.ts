@@ -10,8 +10,8 @@
  * | no rule, dangerous    | ask; accepted: run, inside the sandbox, else deny             |
  *
  * If only the shell's own programs may leave the sandbox, other programs run inside instead of being escalated. Nobody is
- * asked about a program that would be refused outside all the same. Every decision leaves a line in the audit. Never
- * rejects.
+ * asked about a program that would be refused outside all the same. Every decision leaves a line in the audit,
+ * before it is carried out.
  */
 
 import type { Clock } from "../clock.ts";
@@ -62,13 +62,28 @@ export class ExecDecider {
     this.#options = options;
   }
 
-  async decide(call: ExecCall, signal: AbortSignal, context: DecisionContext): Promise<ExecVerdict> {
-    const { clock, audit } = this.#options;
-    const startedAtMs = clock.now();
+  /** At once, unless the client has to be asked. Throws when there can be no line in the audit. */
+  decide(call: ExecCall, signal: AbortSignal, context: DecisionContext): ExecVerdict | Promise<ExecVerdict> {
+    const startedAtMs = this.#options.clock.now();
     const rules = this.#options.rules();
     const verdict = this.#judge(call, rules);
     const pathIsNamed = isNamed(call.file, verdict, rules);
-    const decided = await this.#outcome(call, verdict, { signal, context, pathIsNamed });
+    const settle = (decided: Decided) => this.#settle(call, decided, { verdict, pathIsNamed, context, startedAtMs });
+    const decided = this.#outcome(call, verdict, { signal, context, pathIsNamed });
+    return decided instanceof Promise ? decided.then(settle) : settle(decided);
+  }
+
+  #settle(
+    call: ExecCall,
+    decided: Decided,
+    { verdict, pathIsNamed, context, startedAtMs }: {
+      verdict: Verdict;
+      pathIsNamed: boolean;
+      context: DecisionContext;
+      startedAtMs: number;
+    },
+  ): ExecVerdict {
+    const { clock, audit } = this.#options;
     audit.write({
       event: "decision",
       ...context.askedBy,
@@ -96,11 +111,11 @@ export class ExecDecider {
     return decide([call.file, ...call.argv.slice(1)], { rules, place });
   }
 
-  async #outcome(
+  #outcome(
     call: ExecCall,
     verdict: Verdict,
     { signal, context, pathIsNamed }: { signal: AbortSignal; context: DecisionContext; pathIsNamed: boolean },
-  ): Promise<Decided> {
+  ): Decided | Promise<Decided> {
     const mayEscalate = call.isShell || this.#options.escalate === "all";
     const allowed = verdict.by === "rules" && mayEscalate ? "escalate" : "run";
     const by = verdict.by === "rules" ? "rule" : verdict.decision === "prompt" ? "heuristic" : "none";
@@ -112,6 +127,20 @@ export class ExecDecider {
 
     const key = JSON.stringify([call.file, call.argv, call.cwd]);
     if (context.memory.has(key)) return { ...plain(allowed), decidedBy: "memory" };
+    return this.#asked(call, { allowed, plain, key, signal, context, pathIsNamed });
+  }
+
+  async #asked(
+    call: ExecCall,
+    { allowed, plain, key, signal, context, pathIsNamed }: {
+      allowed: "run" | "escalate";
+      plain: (outcome: Decided["outcome"], reason?: string | null) => Decided;
+      key: string;
+      signal: AbortSignal;
+      context: DecisionContext;
+      pathIsNamed: boolean;
+    },
+  ): Promise<Decided> {
     const obstacle = allowed === "escalate" ? await call.whyItStays?.(pathIsNamed) ?? null : null;
     if (obstacle !== null) return plain("deny", `${CANNOT_LEAVE}: ${obstacle}`);
     const answer = await context.prompts.ask(promptText(call), signal);

@@ -220,9 +220,15 @@ watchTest("whoever decides is told when nobody waits any more", async (scene) =>
 });
 
 watchTest("a judge that fails denies, without telling the caller why", async (scene) => {
-  const { stderr, exitCode } = await scene.run("id", { decide: () => Promise.reject(new Error("secret")) });
-  assert.equal(stderr, "Execution denied\n");
-  assert.equal(exitCode, 1);
+  const error = new Error("secret");
+  const thrower = () => {
+    throw error;
+  };
+  for (const decide of [() => Promise.reject(error), thrower]) {
+    const { stderr, exitCode } = await scene.run("id", { decide });
+    assert.equal(stderr, "Execution denied\n");
+    assert.equal(exitCode, 1);
+  }
 });
 
 watchTest("standard input, and output in the order written", async (scene) => {

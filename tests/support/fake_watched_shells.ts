@@ -45,10 +45,10 @@ export class FakeShell implements WatchedShell {
   }
 
   /** The shell, or one of its programs, starts a program. */
-  exec(argv: readonly string[], more: Partial<ExecCall> = {}): Promise<ExecVerdict> {
+  async exec(argv: readonly string[], more: Partial<ExecCall> = {}): Promise<ExecVerdict> {
     const file = more.file ?? (argv[0]!.startsWith("/") ? argv[0]! : `/usr/bin/${argv[0]}`);
     const call: ExecCall = { file, argv, cwd: this.options.cwd, env: {}, pid: 4243, isShell: true, ...more };
-    return this.options.decide(call, this.#gone.signal);
+    return await this.options.decide(call, this.#gone.signal);
   }
 
   print(text: string, stream: "stdout" | "stderr" = "stdout"): void {

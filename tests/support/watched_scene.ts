@@ -96,9 +96,9 @@ export class WatchedScene implements AsyncDisposable {
       onOutput: (stream, bytes) => void (output[stream] += decoders[stream].decode(bytes, { stream: true })),
       onEscalated: (_, outcome) => void escalations.push(outcome),
       ...rest,
-      decide: async (call, signal) => {
+      decide: (call, signal) => {
         calls.push(call);
-        if (decide !== undefined) return await decide(call, signal);
+        if (decide !== undefined) return decide(call, signal);
         return rules[call.file.split("/").at(-1)!] ?? { kind: "run" };
       },
     });

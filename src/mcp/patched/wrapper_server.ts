@@ -23,6 +23,7 @@ import {
   type EscalationOutcome,
   type ExecCall,
   type ExecJudge,
+  type ExecVerdict,
 } from "../../process/watched/exec_decision.ts";
 import { describeExec } from "../../process/watched/exec_request.ts";
 import type { ExecCounters } from "../../process/watched/exec_watch.ts";
@@ -108,9 +109,9 @@ export class WrapperServer {
     }
     const file = resolve("/", cwd, request.file) as ByteString;
     const whyItStays = (pathIsNamed: boolean) => this.#escalations.whyItStays({ ...request, file, cwd }, pathIsNamed);
-    const call: ExecCall = { ...describeExec({ ...request, file, cwd }), pid, isShell: true, whyItStays };
-    const verdict = await this.#options.judge.decide(call, conversation.gone)
-      .catch(() => ({ kind: "deny", reason: null }) as const);
+    const described = describeExec({ ...request, file, cwd });
+    const call: ExecCall = Object.assign(described, { pid, isShell: true, whyItStays });
+    const verdict = await this.#ask(call, conversation.gone);
     switch (verdict.kind) {
       case "run":
         this.counters.run++;
@@ -127,6 +128,14 @@ export class WrapperServer {
           call,
           pathIsNamed: verdict.pathIsNamed === true,
         });
+    }
+  }
+
+  async #ask(call: ExecCall, gone: AbortSignal): Promise<ExecVerdict> {
+    try {
+      return await this.#options.judge.decide(call, gone);
+    } catch {
+      return { kind: "deny", reason: null };
     }
   }
 

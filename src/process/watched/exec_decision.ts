@@ -60,8 +60,11 @@ export interface UndecidedCall extends Pick<ExecCall, "pid" | "isShell"> {
 
 /** Decides executions. */
 export interface ExecJudge {
-  /** The signal: nobody waits for the answer any more. A rejection denies, and its message is not shown to the caller. */
-  decide(call: ExecCall, signal: AbortSignal): Promise<ExecVerdict>;
+  /**
+   * The signal: nobody waits for the answer any more. A failure denies, and its message is not shown to the caller. An
+   * answer that is there at once spares watching whether the caller is.
+   */
+  decide(call: ExecCall, signal: AbortSignal): ExecVerdict | Promise<ExecVerdict>;
   onUndecided?(call: UndecidedCall, reason: string): void;
   onEscalated?(call: ExecCall, outcome: EscalationOutcome): void;
   onStrictEnd?(call: ExecCall, end: StrictEnd): void;

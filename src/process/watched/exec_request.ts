@@ -60,15 +60,18 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 export function describeExec(
   { file, argv, env, cwd }: Pick<ExecRequest, "file" | "argv" | "env" | "cwd">,
 ): Pick<ExecCall, "file" | "argv" | "env" | "cwd"> {
-  const variables = env.map((entry) => decoder.decode(entry)).flatMap((entry) => {
-    const end = entry.indexOf("=");
-    return end <= 0 ? [] : [[entry.slice(0, end), entry.slice(end + 1)]];
-  });
   return {
     file: lossyText(file),
     argv: argv.map((word) => decoder.decode(word)),
     cwd: lossyText(cwd),
-    env: Object.fromEntries(variables),
+    // Made when it is looked at: no rule is about it, and there may be many variables.
+    get env() {
+      const variables = env.map((entry) => decoder.decode(entry)).flatMap((entry) => {
+        const end = entry.indexOf("=");
+        return end <= 0 ? [] : [[entry.slice(0, end), entry.slice(end + 1)]];
+      });
+      return Object.fromEntries(variables);
+    },
   };
 }
 

@@ -102,7 +102,7 @@ export class ExecWatch implements ExecAnswerer {
     if (request === null) return;
     this.counters.execs++;
     const whyItStays = (pathIsNamed: boolean) => this.#escalations.whyItStays(request, pathIsNamed);
-    const described = { ...describeExec(request), pid, isShell, whyItStays };
+    const described: ExecCall = Object.assign(describeExec(request), { pid, isShell, whyItStays });
     const verdict = await this.#ask(described);
     switch (verdict.kind) {
       case "run":
@@ -141,16 +141,24 @@ export class ExecWatch implements ExecAnswerer {
   }
 
   async #ask(call: ExecCall): Promise<ExecVerdict> {
-    const { judge, reactor } = this.#options;
     const abort = new AbortController();
+    try {
+      const verdict = this.#options.judge.decide(call, abort.signal);
+      return verdict instanceof Promise ? await this.#waitFor(verdict, call, abort) : verdict;
+    } catch {
+      return { kind: "deny", reason: null };
+    }
+  }
+
+  /** For as long as the caller is there. */
+  async #waitFor(verdict: Promise<ExecVerdict>, call: ExecCall, abort: AbortController): Promise<ExecVerdict> {
+    const { reactor } = this.#options;
     let stopWatch = (): void => {};
     const timer = setTimeout(() => {
       stopWatch = whenCallerGone(reactor, call.pid, () => abort.abort());
     }, QUICK_DECISION_MS);
     try {
-      return await judge.decide(call, abort.signal);
-    } catch {
-      return { kind: "deny", reason: null };
+      return await verdict;
     } finally {
       clearTimeout(timer);
       stopWatch();
