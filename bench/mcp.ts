@@ -1,7 +1,7 @@
 /**
  * A warm call of `shell`, beside the first server that had this tool (`@openai/codex-shell-tool-mcp` 0.97.0 with codex
- * 0.97.0), in turns within one run, as ratios: absolute times say more of the machine than of the program. And what it
- * costs that every program of a script is decided.
+ * 0.97.0), in turns within one run, as ratios: absolute times say more of the machine than of the program. And how long
+ * both take from their start to their first answers, and what it costs that every program of a script is decided.
  *
  *   CODEX097_DIR=DIR deno run --allow-all bench/mcp.ts [ROUNDS]
  *
@@ -10,6 +10,13 @@
  * finds a sandbox that had time to be made. _With pauses_: call by call in turns, as an agent calls.
  */
 
+import { type AuditFile, openAuditFile } from "../src/cli/mcp/audit_file.ts";
+import { systemClock } from "../src/clock.ts";
+import { auditLog } from "../src/mcp/audit.ts";
+import { type DecisionContext, ExecDecider } from "../src/mcp/exec_decider.ts";
+import { PromptDesk } from "../src/mcp/prompt_desk.ts";
+import type { WatchedShellOptions } from "../src/mcp/watched_shell.ts";
+import { loadRules } from "../src/rules/mod.ts";
 import { McpServer } from "../tests/support/mcp_server.ts";
 import { RecordedChild } from "../tests/support/recorded_child.ts";
 import { WatchedScene } from "../tests/support/watched_scene.ts";
@@ -18,6 +25,14 @@ const ROUNDS = Number(Deno.args[0] ?? "10");
 const WARM_UP_CALLS = 5;
 const PAUSE_MS = 15;
 const EXECS = 200;
+/** As in docs/mcp.md. */
+const RULES = `
+prefix_rule(pattern = ["lsusb"], decision = "allow")
+prefix_rule(pattern = ["git", ["add", "commit", "fetch", "pull", "push"]], decision = "prompt")
+prefix_rule(pattern = ["shutdown"], decision = "forbidden")
+prefix_rule(pattern = ["npm", ["publish", "login"]], decision = "prompt")
+host_executable(name = "git", paths = ["/usr/bin/git"])
+`;
 const SCRIPT = `for ((i = 0; i < ${EXECS}; i++)); do /bin/true; done`;
 
 /** What is called, and how often in a round. */
@@ -27,27 +42,61 @@ const CALLS: readonly (readonly [name: string, command: string, callsPerRound: n
   [`a script of ${EXECS} times /bin/true`, SCRIPT, 2],
 ];
 
+/** A server of its own each time. */
+const STARTS_PER_ROUND = 2;
+
 const NATIVE = `${Deno.build.arch}-unknown-linux-musl`;
 const ours = Deno.env.get("EXEC_SERVER_BINARY") ?? new URL("../dist/exec-server", import.meta.url).pathname;
 const firstServer = Deno.env.get("CODEX097_DIR");
 
 const directory = await Deno.realPath(await Deno.makeTempDir({ prefix: "bench-mcp-" }));
 try {
+  await compareStarts();
   await compareServers();
   await compareInterception();
 } finally {
   await Deno.remove(directory, { recursive: true });
 }
 
+/** Ours, and the first server if it is there. */
+function programs(): readonly Program[] {
+  const our = { command: [ours, "mcp"], sandboxProgram: null };
+  if (firstServer === undefined) return [our];
+  const its = {
+    command: ["node", `${firstServer}/node_modules/@openai/codex-shell-tool-mcp/bin/mcp-server.js`],
+    sandboxProgram: `${firstServer}/node_modules/@openai/codex/vendor/${NATIVE}/codex/codex`,
+  };
+  return [our, its];
+}
+
+/** What a client waits for when it has just started a server: its first answer, and the first result. */
+async function compareStarts(): Promise<void> {
+  const rivals = programs();
+  if (rivals.length === 1) console.log("CODEX097_DIR is not set: ours alone\n");
+  const answered: number[][] = rivals.map(() => []);
+  const called: number[][] = rivals.map(() => []);
+  // The first round fills the caches of files.
+  for (let round = 0; round <= ROUNDS * STARTS_PER_ROUND; round++) {
+    for (const [index, program] of inTurns(rivals, round)) {
+      const begun = performance.now();
+      await using rival = await open(program);
+      await rival.run(":");
+      if (round === 0) continue;
+      answered[index]!.push(rival.answeredAt - begun);
+      called[index]!.push(performance.now() - begun);
+    }
+  }
+  console.log("| from the start of the server to | ours, ms | its, ms | ratio of p50 | of the fastest |");
+  console.log("| --- | --- | --- | --- | --- |");
+  printRow("the answer to `initialize`", answered);
+  printRow("the first result of `shell` (a builtin)", called);
+}
+
 async function compareServers(): Promise<void> {
-  await using our = await open([ours, "mcp"], null);
-  await using its = firstServer === undefined ? null : await open(
-    ["node", `${firstServer}/node_modules/@openai/codex-shell-tool-mcp/bin/mcp-server.js`],
-    `${firstServer}/node_modules/@openai/codex/vendor/${NATIVE}/codex/codex`,
-  );
-  if (its === null) console.log("CODEX097_DIR is not set: ours alone\n");
-  const rivals: readonly Rival[] = its === null ? [our] : [our, its];
-  console.log("| a warm call of `shell` | ours, ms | its, ms | ratio of p50 | of the fastest |");
+  await using servers = new AsyncDisposableStack();
+  const rivals: Rival[] = [];
+  for (const program of programs()) rivals.push(servers.use(await open(program)));
+  console.log("\n| a warm call of `shell` | ours, ms | its, ms | ratio of p50 | of the fastest |");
   console.log("| --- | --- | --- | --- | --- |");
   for (const [name, command, calls] of CALLS) {
     for (const rival of rivals) for (let call = 0; call < WARM_UP_CALLS; call++) await rival.run(command);
@@ -78,26 +127,36 @@ async function withPauses(rivals: readonly Rival[], command: string, calls: numb
 }
 
 /** Each is the first every other time. */
-function inTurns(rivals: readonly Rival[], round: number): [number, Rival][] {
+function inTurns<Of>(rivals: readonly Of[], round: number): [number, Of][] {
   const all = [...rivals.entries()];
   return round % 2 === 0 ? all : all.toReversed();
 }
 
+interface Program {
+  readonly command: readonly string[];
+  /** What the first server confines with. */
+  readonly sandboxProgram: string | null;
+}
+
 interface Rival extends AsyncDisposable {
+  /** When it had answered `initialize`. */
+  readonly answeredAt: number;
   /** How long one call takes, in milliseconds. */
   run(command: string): Promise<number>;
 }
 
 /** A server with a client that has told it to confine to reading, as codex does. */
-async function open(command: readonly string[], sandboxProgram: string | null): Promise<Rival> {
+async function open({ command, sandboxProgram }: Program): Promise<Rival> {
   const server = new McpServer({ command, env: { CODEX_HOME: directory }, cwd: directory });
   await server.peer.initialize();
+  const answeredAt = performance.now();
   await server.peer.request("codex/sandbox-state/update", {
     sandboxPolicy: { type: "read-only" },
     codexLinuxSandboxExe: sandboxProgram,
     sandboxCwd: directory,
   });
   return {
+    answeredAt,
     async run(command) {
       const begun = performance.now();
       const result = await server.peer.call("shell", { command, workdir: directory, login: false });
@@ -110,17 +169,22 @@ async function open(command: readonly string[], sandboxProgram: string | null): 
   };
 }
 
-/** The same script in the same Bash and the same kind of sandbox, made for it: nobody asks, all is asked, strictly. */
+/**
+ * The same script in the same Bash and the same kind of sandbox, made for it: nobody asks, all is decided as
+ * `exec-server mcp` decides it, by rules and with a line each in an audit file, and so strictly.
+ */
 async function compareInterception(): Promise<void> {
   await using scene = await WatchedScene.open();
+  using audit = openAuditFile(`${directory}/audit.jsonl`);
+  const decide = judge(audit);
   const { host } = scene;
   const fresh = scene.withoutStandbys();
   const plain = { argv: ["/bin/bash", "-c", SCRIPT], arg0: null, cwd: scene.ws, env: { PATH: "/usr/bin:/bin" } };
   const request = { ...plain, io: { type: "pipe", stdin: "closed" } } as const;
   const ways: Record<string, () => Promise<unknown>> = {
     "not watched": () => RecordedChild.run(host.backend, host.confined(request, host.sandbox("read /, write ws"))),
-    "every program decided": () => fresh.run(SCRIPT),
-    "every program decided, strictly": () => fresh.run(SCRIPT, { strictExec: true }),
+    "every program decided": () => fresh.run(SCRIPT, { decide }),
+    "every program decided, strictly": () => fresh.run(SCRIPT, { decide, strictExec: true }),
   };
   const times = new Map(Object.keys(ways).map((name) => [name, [] as number[]]));
   for (let round = 0; round <= ROUNDS; round++) {
@@ -140,6 +204,30 @@ async function compareInterception(): Promise<void> {
     const numbers = [median(own).toFixed(1), ratio(median, own, base), ratio(fastest, own, base)];
     console.log(`| ${[name, ...numbers].join(" | ")} |`);
   }
+}
+
+/** Decides as the server does, by rules of which none is about the script's programs. */
+function judge(audit: AuditFile): WatchedShellOptions["decide"] {
+  const home = { cwd: directory, home: null };
+  const rules = loadRules([{ path: "/rules/default.rules", text: RULES }], home);
+  const decider = new ExecDecider({
+    rules: () => rules,
+    preservesPaths: false,
+    descriptorPrograms: new Set(),
+    escalate: "shell",
+    home: null,
+    audit: auditLog((line) => audit.write(line)),
+    clock: systemClock,
+  });
+  const context: DecisionContext = {
+    askedBy: { holder: null, session: crypto.randomUUID(), callNumber: 1, call: "call_1", client: "bench" },
+    prompts: new PromptDesk({ onOpened: () => {}, onClosed: () => {} }),
+    memory: new Set(),
+    onDenied: ({ file }, reason) => {
+      throw new Error(`${file} was denied: ${reason}`);
+    },
+  };
+  return (call, signal) => decider.decide(call, signal, context);
 }
 
 function printRow(name: string, [own, its]: readonly number[][]): void {
