@@ -31,5 +31,8 @@ export async function runToLateOutput(scene: WatchedScene, command: string, sand
   const { shell, outcome } = await scene.start(command, { sandbox, intercept: "shell" });
   await shell.exited;
   await go.write(new TextEncoder().encode("go\n"));
-  return await outcome();
+  const end = await outcome();
+  // Whoever was not waited for must not take the line of the next run.
+  await shell.terminate();
+  return end;
 }
