@@ -15,11 +15,11 @@ import { systemClock } from "../src/clock.ts";
 import { auditLog } from "../src/mcp/audit.ts";
 import { type DecisionContext, ExecDecider } from "../src/mcp/exec_decider.ts";
 import { PromptDesk } from "../src/mcp/prompt_desk.ts";
-import type { WatchedShellOptions } from "../src/mcp/watched_shell.ts";
+import type { SupervisedShellOptions } from "../src/mcp/supervised_shell.ts";
 import { loadRules } from "../src/rules/mod.ts";
 import { McpServer } from "../tests/support/mcp_server.ts";
 import { RecordedChild } from "../tests/support/recorded_child.ts";
-import { WatchedScene } from "../tests/support/watched_scene.ts";
+import { SupervisedScene } from "../tests/support/supervised_scene.ts";
 
 const ROUNDS = Number(Deno.args[0] ?? "10");
 const WARM_UP_CALLS = 5;
@@ -174,7 +174,7 @@ async function open({ command, sandboxProgram }: Program): Promise<Rival> {
  * `exec-server mcp` decides it, by rules and with a line each in an audit file, and so strictly.
  */
 async function compareInterception(): Promise<void> {
-  await using scene = await WatchedScene.open();
+  await using scene = await SupervisedScene.open();
   using audit = openAuditFile(`${directory}/audit.jsonl`);
   const decide = judge(audit);
   const { host } = scene;
@@ -207,7 +207,7 @@ async function compareInterception(): Promise<void> {
 }
 
 /** Decides as the server does, by rules of which none is about the script's programs. */
-function judge(audit: AuditFile): WatchedShellOptions["decide"] {
+function judge(audit: AuditFile): SupervisedShellOptions["decide"] {
   const home = { cwd: directory, home: null };
   const rules = loadRules([{ path: "/rules/default.rules", text: RULES }], home);
   const decider = new ExecDecider({

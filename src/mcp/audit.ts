@@ -1,12 +1,13 @@
 /**
  * One JSON line per decision about a program: what, who asked, by which rule, what was decided, how long it took. More
  * lines tell what became of a program that left the sandbox, of one that did not pass the comparison of strict
- * watching, and of calls that failed before there was anything to decide. For standard error or a file that nobody else may read. Lines are written whole and in order.
+ * supervision, and of calls that failed before there was anything to decide. For standard error or a file that nobody
+ * else may read. Lines are written whole and in order.
  */
 
 import type { RuleOrigin } from "../rules/mod.ts";
 import { printable } from "../printable.ts";
-import type { StrictEnd } from "./watched_shell.ts";
+import type { StrictEnd } from "./supervised_shell.ts";
 
 /** Who asked for a command: the same for all lines of it. What a client says of itself may be anything. */
 export interface AskedBy {

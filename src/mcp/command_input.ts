@@ -5,14 +5,14 @@
 
 import { invalidParams, invalidRequest } from "../errors.ts";
 import { MAX_WAITING_INPUT_BYTES } from "./limits.ts";
-import type { WatchedShell } from "./watched_shell.ts";
+import type { SupervisedShell } from "./supervised_shell.ts";
 
 /** The kernel takes this much into a pipe as a whole or not at all, so what was taken is known to the byte. */
 const PIECE_BYTES = 4096;
 
 export class CommandInput {
   readonly #isOpen: boolean;
-  readonly #shell = Promise.withResolvers<Pick<WatchedShell, "write" | "closeStdin">>();
+  readonly #shell = Promise.withResolvers<Pick<SupervisedShell, "write" | "closeStdin">>();
   #waitingBytes = 0;
   #lostBytes = 0;
   #isEnded = false;
@@ -34,7 +34,7 @@ export class CommandInput {
   }
 
   /** From now on there is somebody to write to. What was written before follows at once. */
-  begins(shell: Pick<WatchedShell, "write" | "closeStdin">): void {
+  begins(shell: Pick<SupervisedShell, "write" | "closeStdin">): void {
     this.#shell.resolve(shell);
   }
 

@@ -18,10 +18,11 @@ import {
 import type { ShellArguments } from "./tool_arguments.ts";
 import type { ToolCall } from "./tool_calls.ts";
 import { type DirectoryFault, noSuchDirectory } from "./working_directory.ts";
-import type { PatchedBash, WatchedShellOptions, WatchedShells } from "./watched_shell.ts";
+import type { PatchedBash, SupervisedShellOptions, SupervisedShells } from "./supervised_shell.ts";
 
-export interface StarterOptions extends Pick<WatchedShellOptions, "shell" | "intercept" | "escalate" | "strictExec"> {
-  readonly shells: WatchedShells;
+export interface StarterOptions
+  extends Pick<SupervisedShellOptions, "shell" | "intercept" | "escalate" | "strictExec"> {
+  readonly shells: SupervisedShells;
   readonly decider: ExecDecider;
   readonly audit: AuditSink;
   readonly clock: Clock;

@@ -8,7 +8,7 @@ import { resolve } from "node:path/posix";
 import { printableLines } from "../printable.ts";
 import { joinWords } from "../rules/mod.ts";
 import { lastName } from "../text_path.ts";
-import type { ExecCall } from "./watched_shell.ts";
+import type { ExecCall } from "./supervised_shell.ts";
 
 export interface CommandText {
   /**

@@ -21,8 +21,8 @@ import { type AskedBy, type AuditRecord, type AuditSink, ruleOrigin } from "./au
 import { commandText } from "./command_text.ts";
 import { MAX_ASKED_COMMAND_CHARS } from "./limits.ts";
 import type { PromptAnswer, PromptDesk } from "./prompt_desk.ts";
-import { CANNOT_LEAVE } from "../process/watched/exec_decision.ts";
-import type { ExecCall, ExecVerdict } from "./watched_shell.ts";
+import { CANNOT_LEAVE } from "../process/supervised/exec_decision.ts";
+import type { ExecCall, ExecVerdict } from "./supervised_shell.ts";
 
 /** What a denied program prints after `Execution denied: `. These three are the reference's. */
 const DENIAL = {

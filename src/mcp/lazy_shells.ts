@@ -1,14 +1,14 @@
 /**
- * Watched shells. Their code is loaded with the first shell, so that the server's first answer does not wait for it.
+ * Supervised shells. Their code is loaded with the first shell, so that the server's first answer does not wait for it.
  */
 
-import type { WatchedShell, WatchedShellOptions, WatchedShells } from "./watched_shell.ts";
+import type { SupervisedShell, SupervisedShellOptions, SupervisedShells } from "./supervised_shell.ts";
 
-export class LazyShells implements WatchedShells {
-  readonly #load: () => Promise<WatchedShells>;
-  #loaded: Promise<WatchedShells> | null = null;
+export class LazyShells implements SupervisedShells {
+  readonly #load: () => Promise<SupervisedShells>;
+  #loaded: Promise<SupervisedShells> | null = null;
 
-  constructor(load: () => Promise<WatchedShells>) {
+  constructor(load: () => Promise<SupervisedShells>) {
     this.#load = load;
   }
 
@@ -21,7 +21,7 @@ export class LazyShells implements WatchedShells {
     return await (await this.#shells()).obstacle();
   }
 
-  async start(options: WatchedShellOptions): Promise<WatchedShell> {
+  async start(options: SupervisedShellOptions): Promise<SupervisedShell> {
     return await (await this.#shells()).start(options);
   }
 
@@ -29,7 +29,7 @@ export class LazyShells implements WatchedShells {
     await (await this.#loaded?.catch(() => null))?.close();
   }
 
-  #shells(): Promise<WatchedShells> {
+  #shells(): Promise<SupervisedShells> {
     const loaded = this.#loaded ??= this.#load();
     // What failed for want of descriptors, or of memory, is tried again for the next call.
     loaded.catch(() => {

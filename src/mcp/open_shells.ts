@@ -1,4 +1,4 @@
-/** Watched shells on this system, with the backend and the sandboxes of the websocket server. */
+/** Supervised shells on this system, with the backend and the sandboxes of the websocket server. */
 
 import type { Clock } from "../clock.ts";
 import { invalidRequest } from "../errors.ts";
@@ -7,8 +7,8 @@ import type { Logger } from "../log.ts";
 import { whyNoLibc } from "../os/libc_access.ts";
 import { PosixBackend } from "../process/posix/posix_backend.ts";
 import { runPlan, runProgram } from "../process/posix/run_plan.ts";
-import type { WatchedShells } from "./watched_shell.ts";
-import { KernelWatchedShells } from "./watched_shells.ts";
+import type { SupervisedShells } from "./supervised_shell.ts";
+import { KernelSupervisedShells } from "./supervised_shells.ts";
 
 export interface OpenShellsOptions {
   /** Without credentials of ours. */
@@ -17,8 +17,8 @@ export interface OpenShellsOptions {
   readonly clock: Clock;
 }
 
-/** If shells cannot be watched here, every call is refused. */
-export function openShells({ serverEnv, log, clock }: OpenShellsOptions): WatchedShells {
+/** If shells cannot be supervised here, every call is refused. */
+export function openShells({ serverEnv, log, clock }: OpenShellsOptions): SupervisedShells {
   const reason = whyNoLibc();
   if (reason !== null) return refusingShells(reason);
   const backend = new PosixBackend({ logger: log });
@@ -30,7 +30,7 @@ export function openShells({ serverEnv, log, clock }: OpenShellsOptions): Watche
     launch: (plan) => runPlan(backend, plan),
     run: (program, args) => runProgram(backend, program, args),
   });
-  const shells = new KernelWatchedShells({ backend, service, serverEnv });
+  const shells = new KernelSupervisedShells({ backend, service, serverEnv });
   return {
     obstacle: () => shells.obstacle(),
     start: (options) => shells.start(options),
@@ -41,10 +41,10 @@ export function openShells({ serverEnv, log, clock }: OpenShellsOptions): Watche
   };
 }
 
-function refusingShells(reason: string): WatchedShells {
+function refusingShells(reason: string): SupervisedShells {
   return {
     obstacle: () => Promise.resolve(reason),
-    start: () => Promise.reject(invalidRequest(`Cannot watch the shell's programs: ${reason}`)),
+    start: () => Promise.reject(invalidRequest(`Cannot supervise the shell's programs: ${reason}`)),
     close: () => Promise.resolve(),
   };
 }

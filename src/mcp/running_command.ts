@@ -1,5 +1,5 @@
 /**
- * One command: a watched shell, its output, its clock, its open questions and its end. It knows nothing of the
+ * One command: a supervised shell, its output, its clock, its open questions and its end. It knows nothing of the
  * protocol: calls start it, look at it and wait for it.
  *
  * It always comes to an end: by itself, by its time-out, or because it is stopped. After that nothing that it started
@@ -13,7 +13,7 @@ import { commandText } from "./command_text.ts";
 import { KeptOutput } from "./kept_output.ts";
 import { DRAIN_MS, MAX_DENIED_COMMAND_CHARS, MAX_LISTED_DENIALS } from "./limits.ts";
 import { PromptDesk } from "./prompt_desk.ts";
-import type { ExecCall, WatchedShell, WatchedShellOptions, WatchedShells } from "./watched_shell.ts";
+import type { ExecCall, SupervisedShell, SupervisedShellOptions, SupervisedShells } from "./supervised_shell.ts";
 
 export interface CommandEnd {
   readonly reason: "exited" | "timedOut" | "stopped";
@@ -30,11 +30,11 @@ export interface Denial {
 }
 
 export interface CommandOptions {
-  readonly shells: WatchedShells;
+  readonly shells: SupervisedShells;
   readonly clock: Clock;
   readonly timeoutMs: number;
   readonly isSandboxed: boolean;
-  readonly shell: Omit<WatchedShellOptions, "onOutput">;
+  readonly shell: Omit<SupervisedShellOptions, "onOutput">;
 }
 
 export class RunningCommand {
@@ -50,7 +50,7 @@ export class RunningCommand {
   #drainClock: CallClock | null = null;
   readonly #denied: Denial[] = [];
   #deniedCount = 0;
-  #shell: WatchedShell | null = null;
+  #shell: SupervisedShell | null = null;
   #ending: "timedOut" | "stopped" | null = null;
   #hasFinished = false;
   #durationMs: number | null = null;
@@ -110,7 +110,7 @@ export class RunningCommand {
   }
 
   /** Its questions are open until nothing runs any more: after a denial its shell would go on with what comes next. */
-  #terminate(shell: WatchedShell): void {
+  #terminate(shell: SupervisedShell): void {
     void shell.terminate().finally(() => {
       for (const prompt of this.prompts.open) prompt.answer({ action: "cancel" });
     });
@@ -139,7 +139,7 @@ export class RunningCommand {
   }
 
   /** Whether all output has come. Children that hold it open are not waited for, except for answers to their questions. */
-  async #drained(shell: WatchedShell): Promise<boolean> {
+  async #drained(shell: SupervisedShell): Promise<boolean> {
     const patience = Promise.withResolvers<boolean>();
     const clock = this.#drainClock = new CallClock(this.#options.clock, DRAIN_MS, () => patience.resolve(false));
     if (this.prompts.open.length > 0) clock.pause();

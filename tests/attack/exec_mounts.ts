@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { mayMountHere, NO_FOREIGN_PROCFS } from "../support/foreign_procfs.ts";
-import { ESCALATE, type WatchedScene, watchTest } from "../support/watched_scene.ts";
+import { ESCALATE, type SupervisedScene, supervisedTest } from "../support/supervised_scene.ts";
 import { IS_ROOT, ONLY_ROOT } from "./scene.ts";
 
 const NAME = `${IS_ROOT ? "root" : "unprivileged"}, programs in two places`;
@@ -15,8 +15,8 @@ const RULES = { mytool: ESCALATE };
 /** Why nothing can be mounted; null when it can. */
 const OBSTACLE = IS_ROOT ? NO_FOREIGN_PROCFS : ONLY_ROOT;
 
-function attackHere(name: string, fn: (scene: WatchedScene) => Promise<void>): void {
-  if (OBSTACLE === null) watchTest(`${NAME}: ${name}`, fn);
+function attackHere(name: string, fn: (scene: SupervisedScene) => Promise<void>): void {
+  if (OBSTACLE === null) supervisedTest(`${NAME}: ${name}`, fn);
   else Deno.test({ name: `${NAME}: ${name} (SKIPPED: ${OBSTACLE})`, ignore: true, fn() {} });
 }
 
@@ -33,10 +33,10 @@ function umount(place: string): void {
 }
 
 /** A program whose run outside leaves a file that nobody else makes. */
-const write = (scene: WatchedScene, path: string) =>
+const write = (scene: SupervisedScene, path: string) =>
   `printf '#!/bin/sh\\n: > ${scene.out}/WIN\\n' > ${path}; chmod 755 ${path}`;
 
-async function refuses(scene: WatchedScene, path: string, sandbox?: string): Promise<void> {
+async function refuses(scene: SupervisedScene, path: string, sandbox?: string): Promise<void> {
   const { stderr, escalations } = await scene.run(path, {
     rules: RULES,
     ...(sandbox === undefined ? {} : { sandbox }),

@@ -6,15 +6,15 @@
  */
 
 import assert from "node:assert/strict";
-import type { ExecCall, ExecVerdict } from "../../src/mcp/watched_shell.ts";
+import type { ExecCall, ExecVerdict } from "../../src/mcp/supervised_shell.ts";
 import {
   ESCALATE,
   FORBIDDEN,
   type SceneOptions,
-  type WatchedScene,
-  watchTest,
+  type SupervisedScene,
+  supervisedTest,
   type WatchTestOptions,
-} from "../support/watched_scene.ts";
+} from "../support/supervised_scene.ts";
 import { until } from "../support/until.ts";
 import { IS_ROOT } from "./scene.ts";
 
@@ -23,17 +23,17 @@ const MEMORY_WRITER = new URL("../fixtures/memory_writer.py", import.meta.url).p
 const TRACER = new URL("../fixtures/tracing_caller.py", import.meta.url).pathname;
 const PYTHON = "/usr/bin/python3";
 
-function attack(name: string, fn: (scene: WatchedScene) => Promise<void>, options: WatchTestOptions = {}): void {
-  watchTest(`${USER}, programs: ${name}`, fn, options);
+function attack(name: string, fn: (scene: SupervisedScene) => Promise<void>, options: WatchTestOptions = {}): void {
+  supervisedTest(`${USER}, programs: ${name}`, fn, options);
 }
 
 /** In a sandbox that is made for its command, and in one that was made before. */
-function attackBoth(name: string, fn: (scene: WatchedScene, sandbox: string) => Promise<void>): void {
+function attackBoth(name: string, fn: (scene: SupervisedScene, sandbox: string) => Promise<void>): void {
   for (const sandbox of ["read /, write ws", "read /"]) attack(`${name} (${sandbox})`, (scene) => fn(scene, sandbox));
 }
 
 /** The same, and where there are no namespaces. */
-function attackEach(name: string, fn: (scene: WatchedScene, sandbox: string) => Promise<void>): void {
+function attackEach(name: string, fn: (scene: SupervisedScene, sandbox: string) => Promise<void>): void {
   attackBoth(name, fn);
   attack(`${name} (landlock)`, (scene) => fn(scene, "read /"), { setting: "landlock" });
 }
@@ -42,11 +42,11 @@ function attackEach(name: string, fn: (scene: WatchedScene, sandbox: string) => 
 const TOUCH_IS_ALLOWED: SceneOptions = { rules: { touch: ESCALATE, evil: ESCALATE, exe: ESCALATE } };
 
 /** A program of the attacker's: if it runs outside, there is a file in `out` that nobody else makes. */
-async function layEvil(scene: WatchedScene, name = "touch"): Promise<void> {
+async function layEvil(scene: SupervisedScene, name = "touch"): Promise<void> {
   await Deno.writeTextFile(`${scene.ws}/${name}`, `#!/bin/sh\n: > ${scene.out}/WIN\n`, { mode: 0o755 });
 }
 
-function hasWon(scene: WatchedScene): boolean {
+function hasWon(scene: SupervisedScene): boolean {
   return Array.from(Deno.readDirSync(scene.out)).some(({ name }) => name === "WIN");
 }
 

@@ -11,7 +11,7 @@ import { McpHttpClient } from "../support/mcp_http_client.ts";
 import { inScratchDirectory } from "../support/scratch_directory.ts";
 import { serverCommand, TestServer } from "../support/test_server.ts";
 import { until } from "../support/until.ts";
-import { ESCALATE, NO_WATCH, WatchedScene } from "../support/watched_scene.ts";
+import { ESCALATE, NO_WATCH, SupervisedScene } from "../support/supervised_scene.ts";
 import { IS_ROOT } from "./scene.ts";
 
 const NO_BOUND = NO_WATCH ?? (IS_ROOT ? "the kernel bounds no processes of root; `unprivileged.ts` runs it" : null);
@@ -38,7 +38,7 @@ function assertBounded(output: string): void {
 
 for (const sandbox of ["read /, write ws", "read /"]) {
   attack(`bounded, and gone with their shell (${sandbox})`, async () => {
-    await using scene = await WatchedScene.open();
+    await using scene = await SupervisedScene.open();
     const bomb = await scene.start(BOMB, { sandbox });
     await until(() => bomb.output.stdout.includes("\n"), () => bomb.output.stderr.slice(0, 1000));
     assertBounded(bomb.output.stdout + bomb.output.stderr);
@@ -92,7 +92,7 @@ attack(
 );
 
 attack("what leaves the sandbox is not bound by what is inside", async () => {
-  await using scene = await WatchedScene.open();
+  await using scene = await SupervisedScene.open();
   const own = await new Deno.Command("bash", { args: ["-c", "ulimit -u"] }).output();
   const { stdout } = await scene.run("ulimit -u; bash -c 'ulimit -u'", { rules: { bash: ESCALATE } });
   assert.equal(stdout, `${MAX_PROCESSES}\n${new TextDecoder().decode(own.stdout)}`);

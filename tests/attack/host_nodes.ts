@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import { watchTest } from "../support/watched_scene.ts";
+import { supervisedTest } from "../support/supervised_scene.ts";
 import { IS_ROOT } from "./scene.ts";
 
 const DEVICES = ["null", "zero", "full", "random", "urandom", "tty"].map((name) => `/dev/${name}`);
@@ -40,7 +40,7 @@ function times(): (number | undefined)[] {
 
 for (const sandbox of ["read /, write ws", "read /"]) {
   const user = IS_ROOT ? "root" : "unprivileged";
-  watchTest(`${user}, the host's nodes: mode and owner stay what they are (${sandbox})`, async (scene) => {
+  supervisedTest(`${user}, the host's nodes: mode and owner stay what they are (${sandbox})`, async (scene) => {
     await Deno.writeTextFile(`${scene.ws}/attack.py`, PROGRAM);
     const before = times();
     const { stdout, stderr } = await scene.run("/usr/bin/python3 attack.py; echo > /dev/null; echo $?", { sandbox });

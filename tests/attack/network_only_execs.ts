@@ -3,19 +3,19 @@
  */
 
 import assert from "node:assert/strict";
-import { ESCALATE, type WatchedScene, watchTest } from "../support/watched_scene.ts";
+import { ESCALATE, type SupervisedScene, supervisedTest } from "../support/supervised_scene.ts";
 import { namesIn } from "../support/sandbox_host.ts";
 import { IS_ROOT } from "./scene.ts";
 
 const USER = IS_ROOT ? "root" : "unprivileged";
 const TOUCH_IS_ALLOWED = { rules: { touch: ESCALATE } };
 
-function attack(name: string, fn: (scene: WatchedScene) => Promise<void>): void {
-  watchTest(`${USER}, only the network is confined: ${name}`, fn);
+function attack(name: string, fn: (scene: SupervisedScene) => Promise<void>): void {
+  supervisedTest(`${USER}, only the network is confined: ${name}`, fn);
 }
 
 /** A program of the attacker's. If it runs outside, there is a file that nobody else makes. */
-const writeEvil = (scene: WatchedScene) => `printf '#!/bin/sh\\n: > ${scene.out}/WIN\\n' > touch; chmod 755 touch`;
+const writeEvil = (scene: SupervisedScene) => `printf '#!/bin/sh\\n: > ${scene.out}/WIN\\n' > touch; chmod 755 touch`;
 
 attack("nothing leaves that it can have written", async (scene) => {
   const { stderr } = await scene.run(`${writeEvil(scene)}; ./touch x`, {

@@ -34,7 +34,7 @@ const WATCHED = [
   "patched_programs",
   "standby",
   "undecodable_words",
-  "watched_shells",
+  "supervised_shells",
 ];
 /** Skipped also where root runs the tests, unless one is named. */
 const NO_PATCHED_BASH = "CODEX_BASH_PATH names no patched Bash";
@@ -45,7 +45,7 @@ const SUITES = [
   "tests/prove/execs.ts",
   "tests/prove/strict_execs.ts",
   "tests/process/posix/network_denials_test.ts",
-  "tests/process/watched/strict_exec_test.ts",
+  "tests/process/supervised/strict_exec_test.ts",
   ...WATCHED.map((name) => `tests/mcp/${name}_test.ts`),
 ];
 const NOBODY = 65534;

@@ -73,7 +73,7 @@ Deno.test("doctor --json has every fact in its place, and agrees with its exit s
     "bubblewrap",
     "landlock",
     "fileHelper",
-    "programWatch",
+    "programSupervision",
     "policies",
     "door",
     "identity",

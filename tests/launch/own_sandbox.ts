@@ -4,7 +4,7 @@ import type { LaunchPlan } from "../../src/launch/launch_plan.ts";
 import { launchStub } from "../../src/launch/stub/launch_stub.ts";
 import type { NamespaceOptions } from "../../src/launch/stub/namespace_steps.ts";
 import { seccompProgram } from "../../src/launch/stub/seccomp.ts";
-import { NO_WATCH } from "../support/watched_scene.ts";
+import { NO_WATCH } from "../support/supervised_scene.ts";
 import { runPlan } from "./run_plan.ts";
 
 /** A shell command in it. */

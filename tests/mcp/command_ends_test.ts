@@ -1,7 +1,7 @@
 /** How a shell's end is told: exactly, with all that its children still say, and with nothing left behind. */
 
 import assert from "node:assert/strict";
-import { isAlive, watchTest } from "../support/watched_scene.ts";
+import { isAlive, supervisedTest } from "../support/supervised_scene.ts";
 
 const WAYS = ["read /, write ws", "read /", null] as const;
 const CONFINED = WAYS.filter((sandbox) => sandbox !== null);
@@ -10,7 +10,7 @@ const UNTIL_ORPHAN = "while read -r _ _ _ parent _ < /proc/$BASHPID/stat && [ $p
 const nameOf = (sandbox: string | null) => sandbox ?? "no sandbox";
 
 for (const sandbox of WAYS) {
-  watchTest(
+  supervisedTest(
     `${nameOf(sandbox)}: a signal that ends the shell is told, an exit code above 128 stays one`,
     async (scene) => {
       const ends = ["kill -KILL $$", "kill -TERM $$", "exit 137", "exit 0", "sh -c 'kill -KILL $$'; exit $?"];
@@ -23,24 +23,27 @@ for (const sandbox of WAYS) {
     },
   );
 
-  watchTest(`${nameOf(sandbox)}: what a child writes after the shell has ended is not lost`, async (scene) => {
+  supervisedTest(`${nameOf(sandbox)}: what a child writes after the shell has ended is not lost`, async (scene) => {
     const orphan = `${UNTIL_ORPHAN}; echo late; echo later >&2`;
     const { stdout, stderr, exitCode } = await scene.run(`(${orphan}) & echo soon; exit 3`, { sandbox });
     assert.deepEqual([stdout, stderr, exitCode], ["soon\nlate\n", "later\n", 3]);
   });
 
-  watchTest(`${nameOf(sandbox)}: children that write nothing any more are not waited for, and end`, async (scene) => {
-    // The second one closes its output after the shell has ended.
-    const late = `${UNTIL_ORPHAN}; exec sleep 1000 > /dev/null 2>&1`;
-    const { shell, output } = await scene.start(`sleep 1000 > /dev/null 2>&1 & (${late}) & echo begun`, { sandbox });
-    assert.deepEqual(await shell.exited, { exitCode: 0, signal: null });
-    assert.equal(await within(shell.closed), "closed");
-    assert.equal(output.stdout, "begun\n");
-    await shell.terminate();
-    assert.deepEqual(left(scene.ws), []);
-  });
+  supervisedTest(
+    `${nameOf(sandbox)}: children that write nothing any more are not waited for, and end`,
+    async (scene) => {
+      // The second one closes its output after the shell has ended.
+      const late = `${UNTIL_ORPHAN}; exec sleep 1000 > /dev/null 2>&1`;
+      const { shell, output } = await scene.start(`sleep 1000 > /dev/null 2>&1 & (${late}) & echo begun`, { sandbox });
+      assert.deepEqual(await shell.exited, { exitCode: 0, signal: null });
+      assert.equal(await within(shell.closed), "closed");
+      assert.equal(output.stdout, "begun\n");
+      await shell.terminate();
+      assert.deepEqual(left(scene.ws), []);
+    },
+  );
 
-  watchTest(
+  supervisedTest(
     `${nameOf(sandbox)}: children that could still write keep the output open until they are ended`,
     async (scene) => {
       const { shell, output } = await scene.start("sleep 1000 & echo begun", { sandbox });
@@ -58,7 +61,7 @@ for (const sandbox of WAYS) {
 }
 
 for (const sandbox of CONFINED) {
-  watchTest(
+  supervisedTest(
     `${nameOf(sandbox)}: children that write nothing any more after a long while are not waited for`,
     async (scene) => {
       // It looks like a writer for longer than it is looked at often.
@@ -71,7 +74,7 @@ for (const sandbox of CONFINED) {
     },
   );
 
-  watchTest(`${nameOf(sandbox)}: who tells that nothing is left is not believed without a look`, async (scene) => {
+  supervisedTest(`${nameOf(sandbox)}: who tells that nothing is left is not believed without a look`, async (scene) => {
     // Whoever stays behind to tell has one descriptor. A wrapper has some that nobody reads from any more.
     const forged =
       'trap "" PIPE; for p in /proc/1 /proc/$PPID; do for f in $p/fd/*; do printf "\\0\\0\\0\\0\\1" > $f; done; done';
@@ -84,28 +87,31 @@ for (const sandbox of CONFINED) {
     assert.deepEqual(left(scene.ws), []);
   });
 
-  watchTest(`${nameOf(sandbox)}: where output was not read to its end, something left is looked for`, async (scene) => {
-    const { backend } = scene.host;
-    const endTrees = backend.endTrees.bind(backend);
-    const looks: boolean[] = [];
-    for (const stops of [false, true]) {
-      const { shell } = await scene.start("read line", { sandbox, stdin: "open" });
-      if (stops) shell.stopReading();
-      shell.closeStdin();
-      await Promise.all([shell.exited, shell.closed]);
-      let hasLooked = false;
-      backend.endTrees = (...options) => {
-        hasLooked = true;
-        return endTrees(...options);
-      };
-      await shell.terminate();
-      backend.endTrees = endTrees;
-      looks.push(hasLooked);
-    }
-    assert.deepEqual(looks, [false, true]);
-  });
+  supervisedTest(
+    `${nameOf(sandbox)}: where output was not read to its end, something left is looked for`,
+    async (scene) => {
+      const { backend } = scene.host;
+      const endTrees = backend.endTrees.bind(backend);
+      const looks: boolean[] = [];
+      for (const stops of [false, true]) {
+        const { shell } = await scene.start("read line", { sandbox, stdin: "open" });
+        if (stops) shell.stopReading();
+        shell.closeStdin();
+        await Promise.all([shell.exited, shell.closed]);
+        let hasLooked = false;
+        backend.endTrees = (...options) => {
+          hasLooked = true;
+          return endTrees(...options);
+        };
+        await shell.terminate();
+        backend.endTrees = endTrees;
+        looks.push(hasLooked);
+      }
+      assert.deepEqual(looks, [false, true]);
+    },
+  );
 
-  watchTest(
+  supervisedTest(
     `${nameOf(sandbox)}: a group that the shell signals does not take along who tells of its end`,
     async (scene) => {
       const { stdout, exitCode, signal } = await scene.run("trap 'echo trapped; exit 4' TERM; kill -TERM 0; echo on", {
@@ -116,7 +122,7 @@ for (const sandbox of CONFINED) {
   );
 }
 
-watchTest("who tells of the end in a sandbox of bubblewrap's cannot be rewritten from inside", async (scene) => {
+supervisedTest("who tells of the end in a sandbox of bubblewrap's cannot be rewritten from inside", async (scene) => {
   const command = "for f in /dev/.launch /proc/$PPID/exe; do chmod u+w $f 2>&1 | grep -o 'Read-only.*'; done";
   assert.equal((await scene.run(command)).stdout, "Read-only file system\n".repeat(2));
 });

@@ -2,13 +2,19 @@
 
 import assert from "node:assert/strict";
 import { Gate } from "../support/gate.ts";
-import { ESCALATE, isAlive, type SceneOptions, type WatchedScene, watchTest } from "../support/watched_scene.ts";
+import {
+  ESCALATE,
+  isAlive,
+  type SceneOptions,
+  type SupervisedScene,
+  supervisedTest,
+} from "../support/supervised_scene.ts";
 
 const CHANGER = new URL("../fixtures/changing_exec.py", import.meta.url).pathname;
 
 /** A command that changes what it asked for while `program` is being decided, and when to answer. */
 async function changing(
-  scene: WatchedScene,
+  scene: SupervisedScene,
   words: { readonly what: "directory" | "argument"; readonly program: string; readonly change: [string, string] },
 ): Promise<{ command: string; changed: () => Promise<void> }> {
   const [go, done] = [await Gate.make(scene.ws, "go"), await Gate.make(scene.ws, "done")];
@@ -20,7 +26,7 @@ async function changing(
   return { command, changed };
 }
 
-watchTest(
+supervisedTest(
   "a program whose caller changes its directory during the decision does not leave the sandbox",
   async (scene) => {
     const { command, changed } = await changing(scene, {
@@ -44,7 +50,7 @@ watchTest(
   },
 );
 
-watchTest("a program whose directory is moved during the decision does not leave the sandbox", async (scene) => {
+supervisedTest("a program whose directory is moved during the decision does not leave the sandbox", async (scene) => {
   const { stdout, stderr } = await scene.run("cd sub; /usr/bin/pwd", {
     decide: async () => {
       await Deno.rename(`${scene.ws}/sub`, `${scene.ws}/moved`);
@@ -56,7 +62,7 @@ watchTest("a program whose directory is moved during the decision does not leave
   assert.match(stderr, /its working directory is no longer .*\/ws\/sub/);
 });
 
-watchTest("no library of the caller's choice is loaded into an escalated program", async (scene) => {
+supervisedTest("no library of the caller's choice is loaded into an escalated program", async (scene) => {
   const command = "export LD_PRELOAD=$PWD/evil.so LD_LIBRARY_PATH=$PWD LD_AUDIT=$PWD/evil.so LD_DEBUG=libs; exec env";
   const inside = await scene.run(command, { env: {} });
   assert.match(inside.stderr, /evil\.so/, "it would have been tried");
@@ -66,7 +72,7 @@ watchTest("no library of the caller's choice is loaded into an escalated program
 });
 
 /** An escalated `sh` that ends, and leaves a daemon that has told its pid at the gate. */
-async function leaving(scene: WatchedScene): Promise<{ command: string; daemon: Promise<number> }> {
+async function leaving(scene: SupervisedScene): Promise<{ command: string; daemon: Promise<number> }> {
   const gate = await Gate.make(scene.out, "gate");
   const daemon = `setsid -f sh -c "echo \\$\\$ >&3; exec 3>&-; exec sleep 1000"`;
   const command = `sh -c '${daemon} 3> ${gate.path} > /dev/null 2>&1 < /dev/null'`;
@@ -75,7 +81,7 @@ async function leaving(scene: WatchedScene): Promise<{ command: string; daemon: 
 
 const LEAVES: SceneOptions = { rules: { sh: ESCALATE } };
 
-watchTest("what an escalated program has left running ends with a command that ends", async (scene) => {
+supervisedTest("what an escalated program has left running ends with a command that ends", async (scene) => {
   const { command, daemon } = await leaving(scene);
   const running = await scene.start(`${command}; echo after $?`, LEAVES);
   const pid = await daemon;
@@ -86,7 +92,7 @@ watchTest("what an escalated program has left running ends with a command that e
 });
 
 for (const sandbox of ["read /, write ws", null]) {
-  watchTest(
+  supervisedTest(
     `what an escalated program has left running ends with a command that is ended (${sandbox ?? "no sandbox"})`,
     async (scene) => {
       const { command, daemon } = await leaving(scene);
@@ -107,17 +113,20 @@ for (const sandbox of ["read /, write ws", null]) {
   );
 }
 
-watchTest("what a program has left running is not forgotten, however many leave nothing after it", async (scene) => {
-  const { command, daemon } = await leaving(scene);
-  const many = "for i in {1..300}; do /bin/true; done";
-  const running = await scene.start(`${command}; ${many}`, { rules: { sh: ESCALATE, true: ESCALATE } });
-  const pid = await daemon;
-  assert.equal((await running.outcome()).counters.escalated, 301);
-  await running.shell.terminate();
-  assert.ok(!isAlive(pid));
-});
+supervisedTest(
+  "what a program has left running is not forgotten, however many leave nothing after it",
+  async (scene) => {
+    const { command, daemon } = await leaving(scene);
+    const many = "for i in {1..300}; do /bin/true; done";
+    const running = await scene.start(`${command}; ${many}`, { rules: { sh: ESCALATE, true: ESCALATE } });
+    const pid = await daemon;
+    assert.equal((await running.outcome()).counters.escalated, 301);
+    await running.shell.terminate();
+    assert.ok(!isAlive(pid));
+  },
+);
 
-watchTest("a program that has left is told to be over also when its caller was gone first", async (scene) => {
+supervisedTest("a program that has left is told to be over also when its caller was gone first", async (scene) => {
   const seen: string[] = [];
   const over = Promise.withResolvers<void>();
   const running = await scene.start("sleep 1000; echo after $?", {
@@ -133,26 +142,29 @@ watchTest("a program that has left is told to be over also when its caller was g
   assert.deepEqual(seen, ["started", "abandoned"]);
 });
 
-watchTest("with strict watching a program that differs from what was decided is told to be killed", async (scene) => {
-  const { command, changed } = await changing(scene, {
-    what: "argument",
-    program: "/usr/bin/printf",
-    change: ["decided", "another"],
-  });
-  const ends: unknown[] = [];
-  const { stdout, counters } = await scene.run(command, {
-    strictExec: true,
-    decide: async ({ file }) => {
-      if (file.endsWith("/printf")) await changed();
-      return { kind: "run" };
-    },
-    onStrictEnd: ({ file, argv }, end) => void ends.push([file, argv[1], end]),
-  });
-  assert.deepEqual([stdout, counters.mismatched], ["", 1]);
-  assert.deepEqual(ends, [["/usr/bin/printf", "decided", "killed"]]);
-});
+supervisedTest(
+  "with strict supervision a program that differs from what was decided is told to be killed",
+  async (scene) => {
+    const { command, changed } = await changing(scene, {
+      what: "argument",
+      program: "/usr/bin/printf",
+      change: ["decided", "another"],
+    });
+    const ends: unknown[] = [];
+    const { stdout, counters } = await scene.run(command, {
+      strictExec: true,
+      decide: async ({ file }) => {
+        if (file.endsWith("/printf")) await changed();
+        return { kind: "run" };
+      },
+      onStrictEnd: ({ file, argv }, end) => void ends.push([file, argv[1], end]),
+    });
+    assert.deepEqual([stdout, counters.mismatched], ["", 1]);
+    assert.deepEqual(ends, [["/usr/bin/printf", "decided", "killed"]]);
+  },
+);
 
-watchTest("with strict watching a caller that somebody else traces is told to be refused", async (scene) => {
+supervisedTest("with strict supervision a caller that somebody else traces is told to be refused", async (scene) => {
   const PTRACE_TRACEME = 0;
   const python = "import ctypes, os; pid = os.fork(); pid and (os.waitpid(pid, 0), os._exit(0)); " +
     `ctypes.CDLL(None).ptrace(${PTRACE_TRACEME}, 0, 0, 0); os.execv("/usr/bin/id", ["id"])`;
@@ -176,7 +188,7 @@ for (const patchedBash of [undefined, { bash: "/bin/bash" }]) {
 
   for (const sandbox of ["external", null] as const) {
     const name = `${shells}${sandbox ?? "no sandbox"}`;
-    watchTest(`${name}: an allowed program leaves, and later calls are as they were`, async (scene) => {
+    supervisedTest(`${name}: an allowed program leaves, and later calls are as they were`, async (scene) => {
       await Deno.writeTextFile(`${scene.ws}/touch`, `#!/bin/sh\n: > ${scene.out}/own\n`, { mode: 0o755 });
       const options = { rules: { touch: ESCALATE }, ...(patchedBash && { patchedBash }) };
       const { stderr, counters } = await scene.run(`${ask("/usr/bin/touch")} x; ${ask("./touch")} x`, {
@@ -191,22 +203,25 @@ for (const patchedBash of [undefined, { bash: "/bin/bash" }]) {
     });
   }
 
-  watchTest(`${shells}it can be known before a decision which programs would be refused outside`, async (scene) => {
-    await Deno.writeTextFile(`${scene.ws}/touch`, "#!/bin/sh\n", { mode: 0o755 });
-    const reasons: (string | null | undefined)[] = [];
-    await scene.run(`${ask("./touch")} x; ${ask("/usr/bin/touch")} ../out/x`, {
-      ...(patchedBash && { patchedBash }),
-      decide: async (call) => {
-        reasons.push(await call.whyItStays?.(false), await call.whyItStays?.(true));
-        return { kind: "run" };
-      },
-    });
-    assert.match(
-      reasons[0] ?? "",
-      /ws can be written from inside the sandbox; a rule for this exact path would allow it/,
-    );
-    assert.deepEqual(reasons.slice(1), [null, null, null]);
-  });
+  supervisedTest(
+    `${shells}it can be known before a decision which programs would be refused outside`,
+    async (scene) => {
+      await Deno.writeTextFile(`${scene.ws}/touch`, "#!/bin/sh\n", { mode: 0o755 });
+      const reasons: (string | null | undefined)[] = [];
+      await scene.run(`${ask("./touch")} x; ${ask("/usr/bin/touch")} ../out/x`, {
+        ...(patchedBash && { patchedBash }),
+        decide: async (call) => {
+          reasons.push(await call.whyItStays?.(false), await call.whyItStays?.(true));
+          return { kind: "run" };
+        },
+      });
+      assert.match(
+        reasons[0] ?? "",
+        /ws can be written from inside the sandbox; a rule for this exact path would allow it/,
+      );
+      assert.deepEqual(reasons.slice(1), [null, null, null]);
+    },
+  );
 
   const as = (name: string, program: string, args: string) => {
     const word = `'${name}'`;
@@ -215,7 +230,7 @@ for (const patchedBash of [undefined, { bash: "/bin/bash" }]) {
   };
   const way: SceneOptions = patchedBash === undefined ? {} : { patchedBash };
 
-  watchTest(
+  supervisedTest(
     `${shells}a program that is called under another name does not leave, and that is known before`,
     async (scene) => {
       const names = ["git-init", "", "-", "/usr/bin/", "--touch", "sub/touch/", "/usr/bin/git-touch"];
@@ -237,7 +252,7 @@ for (const patchedBash of [undefined, { bash: "/bin/bash" }]) {
     },
   );
 
-  watchTest(`${shells}a program leaves under its own name, of which its file has the directory`, async (scene) => {
+  supervisedTest(`${shells}a program leaves under its own name, of which its file has the directory`, async (scene) => {
     const told = async (name: string, sandbox: string | null = "read /, write ws") => {
       const command = as(name, "/bin/bash", "-c 'echo $0; : > ../out/left'");
       const { stdout, stderr } = await scene.run(command, { ...way, sandbox, rules: { bash: ESCALATE } });

@@ -4,30 +4,33 @@ import assert from "node:assert/strict";
 import { readStat } from "../../src/os/children/procfs.ts";
 import { eventually } from "../support/recorded_child.ts";
 import { SIGNAL_CODES, signalHandling } from "../support/signal_handling.ts";
-import { ESCALATE, isAlive, type SceneOptions, watchTest } from "../support/watched_scene.ts";
+import { ESCALATE, isAlive, type SceneOptions, supervisedTest } from "../support/supervised_scene.ts";
 
 const GO = new TextEncoder().encode("go\n");
-watchTest("a program whose caller is stopped is stopped, and goes on when its caller is continued", async (scene) => {
-  const started = Promise.withResolvers<{ caller: number; pid: number }>();
-  const running = await scene.start("sleep 1000; echo after $?", {
-    rules: { sleep: ESCALATE },
-    onEscalated: (call, outcome) => {
-      if (outcome.type === "started") started.resolve({ caller: call.pid, pid: outcome.pid });
-    },
-  });
-  const { caller, pid } = await started.promise;
-  for (let times = 0; times < 2; times++) {
-    Deno.kill(caller, "SIGSTOP");
-    await eventually("the program stands still", () => readStat(pid)?.state === "T");
-    Deno.kill(caller, "SIGCONT");
-    await eventually("the program goes on", () => readStat(pid)?.state === "S");
-  }
-  Deno.kill(caller, "SIGTERM");
-  assert.equal((await running.outcome()).stdout, "after 143\n");
-});
+supervisedTest(
+  "a program whose caller is stopped is stopped, and goes on when its caller is continued",
+  async (scene) => {
+    const started = Promise.withResolvers<{ caller: number; pid: number }>();
+    const running = await scene.start("sleep 1000; echo after $?", {
+      rules: { sleep: ESCALATE },
+      onEscalated: (call, outcome) => {
+        if (outcome.type === "started") started.resolve({ caller: call.pid, pid: outcome.pid });
+      },
+    });
+    const { caller, pid } = await started.promise;
+    for (let times = 0; times < 2; times++) {
+      Deno.kill(caller, "SIGSTOP");
+      await eventually("the program stands still", () => readStat(pid)?.state === "T");
+      Deno.kill(caller, "SIGCONT");
+      await eventually("the program goes on", () => readStat(pid)?.state === "S");
+    }
+    Deno.kill(caller, "SIGTERM");
+    assert.equal((await running.outcome()).stdout, "after 143\n");
+  },
+);
 
 for (const sandbox of ["read /, write ws", null]) {
-  watchTest(
+  supervisedTest(
     `a program gets signals that its caller does not handle, and is waited for (${sandbox ?? "no sandbox"})`,
     async (scene) => {
       const { program, ready } = await signalHandling(scene);
@@ -46,7 +49,7 @@ for (const sandbox of ["read /, write ws", null]) {
     },
   );
 
-  watchTest(
+  supervisedTest(
     `a program that runs in place of the shell gets its signals (${sandbox ?? "no sandbox"})`,
     async (scene) => {
       const { program, ready } = await signalHandling(scene);
@@ -64,7 +67,7 @@ for (const sandbox of ["read /, write ws", null]) {
   );
 }
 
-watchTest("a signal that the caller ignores does not reach the program", async (scene) => {
+supervisedTest("a signal that the caller ignores does not reach the program", async (scene) => {
   const { program, ready } = await signalHandling(scene);
   const command = `trap '' HUP; ${program} & read -r go; kill -HUP $!; kill -TERM $!; wait $!; echo rc $?`;
   const running = await scene.start(command, { stdin: "open", rules: { sh: ESCALATE } });
@@ -73,7 +76,7 @@ watchTest("a signal that the caller ignores does not reach the program", async (
   assert.equal((await running.outcome()).stdout, "TERM\nrc 5\n");
 });
 
-watchTest("a program that a signal ends hands back its own code, also where it leaves a core", async (scene) => {
+supervisedTest("a program that a signal ends hands back its own code, also where it leaves a core", async (scene) => {
   const started = Promise.withResolvers<number>();
   const running = await scene.start("sh -c 'ulimit -c 0; exec sleep 1000'; echo rc $?", {
     rules: { sh: ESCALATE },
@@ -85,7 +88,7 @@ watchTest("a program that a signal ends hands back its own code, also where it l
   assert.equal((await running.outcome()).stdout, "rc 131\n");
 });
 
-watchTest("a program ends with a caller that is killed, also while another signal waits", async (scene) => {
+supervisedTest("a program ends with a caller that is killed, also while another signal waits", async (scene) => {
   const { program, ready } = await signalHandling(scene);
   const started = Promise.withResolvers<{ caller: number; pid: number }>();
   const running = await scene.start(`${program}; echo rc $?`, {
@@ -104,18 +107,21 @@ watchTest("a program ends with a caller that is killed, also while another signa
   assert.equal(readStat(caller), null, "nothing is left of the caller");
 });
 
-watchTest("a program of a caller that somebody else traces runs, and its caller's call fails then", async (scene) => {
-  const PTRACE_TRACEME = 0;
-  const python = "import ctypes, os; pid = os.fork(); pid and (os.waitpid(pid, 0), os._exit(0)); " +
-    `ctypes.CDLL(None).ptrace(${PTRACE_TRACEME}, 0, 0, 0); os.execv("/bin/echo", ["echo", "outside"])`;
-  // Sandboxes refuse tracing.
-  const options: SceneOptions = { sandbox: null, escalate: "all", rules: { echo: ESCALATE } };
-  const { stdout, stderr, escalations } = await scene.run(`python3 -c '${python}'`, options);
-  assert.deepEqual([stdout, escalations.map(({ type }) => type)], ["outside\n", ["started", "exited"]]);
-  assert.match(stderr, /PermissionError/);
-});
+supervisedTest(
+  "a program of a caller that somebody else traces runs, and its caller's call fails then",
+  async (scene) => {
+    const PTRACE_TRACEME = 0;
+    const python = "import ctypes, os; pid = os.fork(); pid and (os.waitpid(pid, 0), os._exit(0)); " +
+      `ctypes.CDLL(None).ptrace(${PTRACE_TRACEME}, 0, 0, 0); os.execv("/bin/echo", ["echo", "outside"])`;
+    // Sandboxes refuse tracing.
+    const options: SceneOptions = { sandbox: null, escalate: "all", rules: { echo: ESCALATE } };
+    const { stdout, stderr, escalations } = await scene.run(`python3 -c '${python}'`, options);
+    assert.deepEqual([stdout, escalations.map(({ type }) => type)], ["outside\n", ["started", "exited"]]);
+    assert.match(stderr, /PermissionError/);
+  },
+);
 
-watchTest("a program runs for any thread of its caller, and ends with it", async (scene) => {
+supervisedTest("a program runs for any thread of its caller, and ends with it", async (scene) => {
   const python = (way: string) =>
     `python3 -c '
 import os, sys, threading

@@ -14,7 +14,7 @@ import { accountOf } from "../../src/mcp/http_account.ts";
 import { createAuthenticator, TokenDigest } from "../../src/transport/door/auth.ts";
 import { Admissions } from "../../src/transport/tokens/admissions.ts";
 import { TokenTable } from "../../src/transport/tokens/token_table.ts";
-import type { FakeShell } from "../support/fake_watched_shells.ts";
+import type { FakeShell } from "../support/fake_supervised_shells.ts";
 import { McpHttpClient } from "../support/mcp_http_client.ts";
 import { McpPeer } from "../support/mcp_peer.ts";
 import { Scene, textOf } from "./scene.ts";

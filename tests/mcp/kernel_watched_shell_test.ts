@@ -1,7 +1,7 @@
 /** What is concluded from looks at the process list during which processes go on. */
 
 import assert from "node:assert/strict";
-import { livesInSession } from "../../src/mcp/kernel_watched_shell.ts";
+import { livesInSession } from "../../src/mcp/kernel_supervised_shell.ts";
 import type { ProcessStat } from "../../src/os/children/procfs.ts";
 
 const SHELL = 100;

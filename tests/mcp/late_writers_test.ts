@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { lateLine, prepareLateOutput, runToLateOutput } from "../support/late_output.ts";
 import { forSeeds } from "../support/seeds.ts";
-import { watchTest } from "../support/watched_scene.ts";
+import { supervisedTest } from "../support/supervised_scene.ts";
 
 const CONFINED = ["read /, write ws", "read /"] as const;
 /** Ten times as many in `tests/soak/late_output.ts`. */
@@ -44,7 +44,7 @@ ctypes.CDLL(None).syscall(EXIT_OF_A_THREAD, 0)
 
 for (const sandbox of CONFINED) {
   for (const [where, program] of Object.entries({ "a socket": IN_A_SOCKET, "another thread": IN_A_THREAD })) {
-    watchTest(`${sandbox}: a child's output is not cut off while only ${where} has it`, async (scene) => {
+    supervisedTest(`${sandbox}: a child's output is not cut off while only ${where} has it`, async (scene) => {
       await prepareLateOutput(scene);
       await Deno.writeTextFile(`${scene.ws}/late.py`, program);
       const { stdout, exitCode } = await runToLateOutput(scene, "python3 late.py", sandbox);
@@ -52,7 +52,7 @@ for (const sandbox of CONFINED) {
     });
   }
 
-  watchTest(`${sandbox}: a child's output is not cut off while its parents end`, async (scene) => {
+  supervisedTest(`${sandbox}: a child's output is not cut off while its parents end`, async (scene) => {
     await prepareLateOutput(scene);
     await forSeeds(RUNS, async (random) => {
       const command = lateLine(random);

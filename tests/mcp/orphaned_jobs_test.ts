@@ -1,7 +1,7 @@
 /** Copies of the shell are the shell also when whoever forked them has ended: a job that is left behind may leave. */
 
 import assert from "node:assert/strict";
-import { ESCALATE, watchEachWay, type WatchedScene } from "../support/watched_scene.ts";
+import { ESCALATE, supervisedEachWay, type SupervisedScene } from "../support/supervised_scene.ts";
 
 /** A job that executes this once the process that forked it has ended. */
 const orphan = (command: string): string =>
@@ -11,7 +11,7 @@ const ORPHAN = orphan("id -u");
 const RULES = { id: ESCALATE };
 
 /** For each `id` that was asked about: whether it was the shell's. */
-async function askedAbout(scene: WatchedScene, command: string, sandbox: string | null) {
+async function askedAbout(scene: SupervisedScene, command: string, sandbox: string | null) {
   const { calls, counters, stdout } = await scene.run(command, { sandbox, rules: RULES });
   const asked = calls.filter(({ file }) => file.endsWith("/id")).map(({ isShell }) => isShell);
   assert.equal(counters.escalated, asked.filter((isShell) => isShell).length, command);
@@ -19,18 +19,18 @@ async function askedAbout(scene: WatchedScene, command: string, sandbox: string 
   return asked;
 }
 
-watchEachWay("a job that outlives the shell is the shell's, at any depth", async (scene, sandbox) => {
+supervisedEachWay("a job that outlives the shell is the shell's, at any depth", async (scene, sandbox) => {
   assert.deepEqual(await askedAbout(scene, ORPHAN, sandbox), [true]);
   assert.deepEqual(await askedAbout(scene, `bash -c 'id -u'; ( ( ${ORPHAN} ) )`, sandbox), [false, true]);
   assert.deepEqual(await askedAbout(scene, orphan(`( ${ORPHAN} )`), sandbox), [true]);
 });
 
-watchEachWay("what the shell forked before it became a program is the shell's", async (scene, sandbox) => {
+supervisedEachWay("what the shell forked before it became a program is the shell's", async (scene, sandbox) => {
   const job = "{ while read -r name < /proc/$$/comm && [ $name = bash ]; do :; done; id -u; kill -KILL $$; } &";
   assert.deepEqual(await askedAbout(scene, `${job} exec sleep 1000`, sandbox), [true]);
 });
 
-watchEachWay("a job that a program leaves behind is not the shell's", async (scene, sandbox) => {
+supervisedEachWay("a job that a program leaves behind is not the shell's", async (scene, sandbox) => {
   const nested = `bash -c '${ORPHAN}'`;
   assert.deepEqual(await askedAbout(scene, nested, sandbox), [false]);
   assert.deepEqual(await askedAbout(scene, orphan(nested), sandbox), [false]);

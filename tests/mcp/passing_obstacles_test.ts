@@ -1,11 +1,11 @@
-/** What keeps shells from being watched for a moment does not do so for good. */
+/** What keeps shells from being supervised for a moment does not do so for good. */
 
 import assert from "node:assert/strict";
 import { LazyShells } from "../../src/mcp/lazy_shells.ts";
-import { FakeWatchedShells } from "../support/fake_watched_shells.ts";
-import { watchTest } from "../support/watched_scene.ts";
+import { FakeSupervisedShells } from "../support/fake_supervised_shells.ts";
+import { supervisedTest } from "../support/supervised_scene.ts";
 
-watchTest(
+supervisedTest(
   "a machine that had run out of processes is looked at again by the next call, once for all",
   async (scene) => {
     const { backend } = scene.host;
@@ -17,7 +17,7 @@ watchTest(
     };
     const reason = {
       message:
-        "Cannot watch the shell's programs: Cannot start process: Resource temporarily unavailable (os error 11); " +
+        "Cannot supervise the shell's programs: Cannot start process: Resource temporarily unavailable (os error 11); " +
         "try again when other programs have ended",
     };
     const run = (command: string) => scene.run(command, { sandbox: null });
@@ -31,7 +31,7 @@ watchTest(
 );
 
 Deno.test("shells whose code could not be loaded are loaded for the next call", async () => {
-  const fake = new FakeWatchedShells();
+  const fake = new FakeSupervisedShells();
   let loads = 0;
   const shells = new LazyShells(() => ++loads === 1 ? Promise.reject(new Error("not now")) : Promise.resolve(fake));
   await shells.warmUp();

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { SIGNAL_CODES, signalHandling } from "../support/signal_handling.ts";
-import { ESCALATE, FORBIDDEN, isAlive, type SceneOptions, watchTest } from "../support/watched_scene.ts";
+import { ESCALATE, FORBIDDEN, isAlive, type SceneOptions, supervisedTest } from "../support/supervised_scene.ts";
 
 const STOCK: SceneOptions = { patchedBash: { bash: "/bin/bash" } };
 const ASK = '"$BASH_EXEC_WRAPPER"';
@@ -13,7 +13,7 @@ const ASK = '"$BASH_EXEC_WRAPPER"';
 for (const sandbox of ["read /, write ws", null] as const) {
   const name = sandbox ?? "no sandbox";
 
-  watchTest(`wrapper, ${name}: run executes in place, deny says so and ends with 1`, async (scene) => {
+  supervisedTest(`wrapper, ${name}: run executes in place, deny says so and ends with 1`, async (scene) => {
     const command = `${ASK} /usr/bin/printf name '%s.' 'a b' ''; ${ASK} /usr/bin/id id; echo $?`;
     const options = { ...STOCK, sandbox, rules: { id: FORBIDDEN } };
     const { stdout, stderr, calls, counters } = await scene.run(command, options);
@@ -27,17 +27,20 @@ for (const sandbox of ["read /, write ws", null] as const) {
     assert.deepEqual([counters.run, counters.denied], [1, 1]);
   });
 
-  watchTest(`wrapper, ${name}: escalate runs outside with the caller's input, directory and mask`, async (scene) => {
-    const command =
-      `cd sub; umask 027; echo content | ${ASK} /usr/bin/tee tee ../../out/new; ${ASK} /bin/sh sh -c 'kill -9 $$'; echo $?`;
-    const { stdout } = await scene.run(command, { ...STOCK, sandbox, rules: { tee: ESCALATE, sh: ESCALATE } });
-    assert.equal(stdout, "content\n137\n");
-    assert.equal(await Deno.readTextFile(`${scene.out}/new`), "content\n");
-    assert.equal((await Deno.stat(`${scene.out}/new`)).mode! & 0o777, 0o640);
-  });
+  supervisedTest(
+    `wrapper, ${name}: escalate runs outside with the caller's input, directory and mask`,
+    async (scene) => {
+      const command =
+        `cd sub; umask 027; echo content | ${ASK} /usr/bin/tee tee ../../out/new; ${ASK} /bin/sh sh -c 'kill -9 $$'; echo $?`;
+      const { stdout } = await scene.run(command, { ...STOCK, sandbox, rules: { tee: ESCALATE, sh: ESCALATE } });
+      assert.equal(stdout, "content\n137\n");
+      assert.equal(await Deno.readTextFile(`${scene.out}/new`), "content\n");
+      assert.equal((await Deno.stat(`${scene.out}/new`)).mode! & 0o777, 0o640);
+    },
+  );
 }
 
-watchTest("wrapper: a program that the caller could have written does not leave the sandbox", async (scene) => {
+supervisedTest("wrapper: a program that the caller could have written does not leave the sandbox", async (scene) => {
   await Deno.writeTextFile(`${scene.ws}/touch`, `#!/bin/sh\n: > ${scene.out}/WIN\n`, { mode: 0o755 });
   const command = `${ASK} ./touch touch; echo $?; ${ASK} ${scene.ws}/touch touch; ${ASK} /proc/self/cwd/touch touch`;
   const { stdout, stderr, counters } = await scene.run(command, { ...STOCK, rules: { touch: ESCALATE } });
@@ -47,12 +50,12 @@ watchTest("wrapper: a program that the caller could have written does not leave 
   assert.deepEqual(Array.from(Deno.readDirSync(scene.out), ({ name }) => name), ["o.txt"]);
 });
 
-watchTest("wrapper: words that are not text are run as they are", async (scene) => {
+supervisedTest("wrapper: words that are not text are run as they are", async (scene) => {
   const { stdout } = await scene.run(`${ASK} /usr/bin/printf printf '%s' $'\\xff\\xfe' | od -An -tx1`, STOCK);
   assert.equal(stdout, " ff fe\n");
 });
 
-watchTest("wrapper: an escalated program ends with its wrapper, and with the shell", async (scene) => {
+supervisedTest("wrapper: an escalated program ends with its wrapper, and with the shell", async (scene) => {
   for (const how of ["wrapper", "shell"]) {
     const started = Promise.withResolvers<{ caller: number; pid: number }>();
     const running = await scene.start(`${ASK} /usr/bin/sleep sleep 1000; echo after $?`, {
@@ -72,7 +75,7 @@ watchTest("wrapper: an escalated program ends with its wrapper, and with the she
   }
 });
 
-watchTest("wrapper: an escalated program gets the signals of its wrapper, which waits for it", async (scene) => {
+supervisedTest("wrapper: an escalated program gets the signals of its wrapper, which waits for it", async (scene) => {
   const { program, ready } = await signalHandling(scene, `${ASK} /bin/sh sh`);
   for (const [name, code] of SIGNAL_CODES) {
     const running = await scene.start(`${program} & read -r go; kill -${name} $!; wait $!; echo rc $?`, {
@@ -87,7 +90,7 @@ watchTest("wrapper: an escalated program gets the signals of its wrapper, which 
   }
 });
 
-watchTest("wrapper: one of the two variables that tell its socket is enough, none is refused", async (scene) => {
+supervisedTest("wrapper: one of the two variables that tell its socket is enough, none is refused", async (scene) => {
   const print = `${ASK} /usr/bin/printf printf`;
   const command = `CODEX_ESCALATE_SOCKET= ${print} 1; (unset CODEX_ESCALATE_SOCKET; ${print} 2)
 (unset EXEC_SERVER_ESCALATE_SOCKET; ${print} 3); unset CODEX_ESCALATE_SOCKET EXEC_SERVER_ESCALATE_SOCKET; ${print} 4`;
@@ -97,7 +100,7 @@ watchTest("wrapper: one of the two variables that tell its socket is enough, non
   assert.ok(calls.every(({ env }) => Object.keys(env).every((name) => !name.includes("ESCALATE"))));
 });
 
-watchTest("wrapper: nonsense on the socket does not affect other wrappers, which are answered", async (scene) => {
+supervisedTest("wrapper: nonsense on the socket does not affect other wrappers, which are answered", async (scene) => {
   const python = `import os, socket, array
 s = socket.socket(fileno=int(os.environ["CODEX_ESCALATE_SOCKET"]))
 def talk(data):
@@ -143,7 +146,7 @@ if answer["action"] == "Escalate":
 print(json.dumps(answer, separators=(",", ":")), file=sys.stderr)
 `;
 
-watchTest("wrapper: who claims to be in another directory is refused, whatever the rules say", async (scene) => {
+supervisedTest("wrapper: who claims to be in another directory is refused, whatever the rules say", async (scene) => {
   await Deno.writeTextFile(`${scene.ws}/ask.py`, ASK_BY_HAND);
   const command = `for d in /etc "$PWD/sub" "$PWD"; do python3 ask.py "$d" 0,1,2 /bin/pwd pwd -P; done`;
   const failed: unknown[] = [];
@@ -168,7 +171,7 @@ watchTest("wrapper: who claims to be in another directory is refused, whatever t
   ]);
 });
 
-watchTest("wrapper: who moves to another directory after the decision is refused", async (scene) => {
+supervisedTest("wrapper: who moves to another directory after the decision is refused", async (scene) => {
   await Deno.writeTextFile(`${scene.ws}/ask.py`, ASK_BY_HAND);
   const command = `MOVES_TO=/etc python3 ask.py "$PWD" 0,1,2 /bin/pwd pwd -P`;
   const { stdout, stderr, counters } = await scene.run(command, { ...STOCK, rules: { pwd: ESCALATE } });
@@ -177,7 +180,7 @@ watchTest("wrapper: who moves to another directory after the decision is refused
   assert.deepEqual([counters.escalated, counters.refused], [1, 1]);
 });
 
-watchTest("wrapper: a program outside has descriptors 0 to 2, and nothing else that was sent", async (scene) => {
+supervisedTest("wrapper: a program outside has descriptors 0 to 2, and nothing else that was sent", async (scene) => {
   await Deno.writeTextFile(`${scene.ws}/ask.py`, ASK_BY_HAND);
   const look = "/bin/sh sh -c 'for n in /proc/self/fd/*; do readlink $n; done > ../out/seen; true'";
   const seen = async (numbers: string) => {
@@ -197,8 +200,8 @@ Deno.test({
   name: `patched Bash: everything it starts is asked about${reason}`,
   ignore: bash === undefined,
   async fn() {
-    const { WatchedScene } = await import("../support/watched_scene.ts");
-    await using scene = await WatchedScene.open();
+    const { SupervisedScene } = await import("../support/supervised_scene.ts");
+    await using scene = await SupervisedScene.open();
     const command = "id; echo $?; touch ../out/new; (ls /dev/null) | cat; exec id";
     const { stdout, stderr, exitCode, calls } = await scene.run(command, {
       patchedBash: { bash: bash! },

@@ -5,9 +5,9 @@ import { WrapperServer } from "../../src/mcp/patched/wrapper_server.ts";
 import { openDatagramPair } from "../../src/os/loop/socket_message.ts";
 import { closeDescriptor } from "../../src/os/descriptor.ts";
 import type { Reactor } from "../../src/os/loop/reactor.ts";
-import { WritablePlaces } from "../../src/process/watched/writable_places.ts";
+import { WritablePlaces } from "../../src/process/supervised/writable_places.ts";
 import { SandboxParam } from "../../src/protocol/sandbox.ts";
-import { type SceneOptions, type WatchedScene, watchTest } from "../support/watched_scene.ts";
+import { type SceneOptions, type SupervisedScene, supervisedTest } from "../support/supervised_scene.ts";
 
 const STOCK: SceneOptions = { patchedBash: { bash: "/bin/bash" } };
 const ASK = '"$BASH_EXEC_WRAPPER"';
@@ -15,7 +15,7 @@ const ASK = '"$BASH_EXEC_WRAPPER"';
 for (const sandbox of ["read /, write TMP", "external", null] as const) {
   const name = sandbox ?? "no sandbox";
 
-  watchTest(`wrapper: no command can change what later ones execute as their wrapper (${name})`, async (scene) => {
+  supervisedTest(`wrapper: no command can change what later ones execute as their wrapper (${name})`, async (scene) => {
     const evil = `#!/bin/sh\\n: > ${scene.out}/WIN\\n`;
     const ways = [
       `chmod 0 ${ASK}`,
@@ -34,7 +34,7 @@ for (const sandbox of ["read /, write TMP", "external", null] as const) {
 }
 
 /** A Bash and a wrapper in a place that sandboxes may write. */
-async function ownPrograms(scene: WatchedScene): Promise<SceneOptions> {
+async function ownPrograms(scene: SupervisedScene): Promise<SceneOptions> {
   const place = `${scene.ws}/tools/bin`;
   await Deno.mkdir(place, { recursive: true });
   await Deno.copyFile("/bin/bash", `${place}/bash`);
@@ -42,7 +42,7 @@ async function ownPrograms(scene: WatchedScene): Promise<SceneOptions> {
   return { patchedBash: { bash: `${place}/bash`, wrapper: `${place}/wrapper` } };
 }
 
-watchTest(
+supervisedTest(
   "patched: no sandbox that confines files may write the Bash or the wrapper that were named",
   async (scene) => {
     const options = await ownPrograms(scene);
@@ -64,7 +64,7 @@ watchTest(
 );
 
 for (const name of ["bash", "wrapper"]) {
-  watchTest(`patched: where no files are confined, a ${name} that has changed is not started`, async (scene) => {
+  supervisedTest(`patched: where no files are confined, a ${name} that has changed is not started`, async (scene) => {
     const options = { ...await ownPrograms(scene), sandbox: null };
     const path = `${scene.ws}/tools/bin/${name}`;
     // The same content in another file, as after a restore.
@@ -91,7 +91,7 @@ function openDescriptors(): string[] {
   });
 }
 
-watchTest("wrapper: a shell whose sandbox is refused leaves no descriptor open", async (scene) => {
+supervisedTest("wrapper: a shell whose sandbox is refused leaves no descriptor open", async (scene) => {
   const memory = () => openDescriptors().filter((target) => target.startsWith("/memfd:")).length;
   const sockets = () => openDescriptors().filter((target) => target.startsWith("socket:")).length;
   // The first shell loads what all share.
@@ -119,7 +119,7 @@ watchTest("wrapper: a shell whose sandbox is refused leaves no descriptor open",
   }
 });
 
-watchTest("wrapper: where a socket cannot be waited for it is closed", (scene) => {
+supervisedTest("wrapper: where a socket cannot be waited for it is closed", (scene) => {
   const { ours, theirs } = openDatagramPair();
   const arm = () => assert.fail("no space left on device");
   const full = { register: () => ({ arm }) } as unknown as Reactor;

@@ -11,7 +11,7 @@ import { type Era, ProtocolServers } from "../../src/mcp/protocol_server.ts";
 import { ToolCalls } from "../../src/mcp/tool_calls.ts";
 import { toolList } from "../../src/mcp/tool_list.ts";
 import { loadRules } from "../../src/rules/mod.ts";
-import { type FakeShell, FakeWatchedShells } from "../support/fake_watched_shells.ts";
+import { type FakeShell, FakeSupervisedShells } from "../support/fake_supervised_shells.ts";
 import { ManualClock } from "../support/manual_clock.ts";
 import { type McpMessage, McpPeer } from "../support/mcp_peer.ts";
 
@@ -29,7 +29,7 @@ export interface SceneOptions {
 const HOME = { cwd: "/work", home: "/home/u" };
 
 export class Scene {
-  readonly shells = new FakeWatchedShells();
+  readonly shells = new FakeSupervisedShells();
   readonly clock = new ManualClock();
   readonly audit: AnyRecord[] = [];
   /** Members of sandboxes that were told to be ignored. */

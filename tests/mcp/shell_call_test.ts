@@ -218,10 +218,10 @@ Deno.test("wrong arguments, unknown tools and states that do not decode are refu
   assert.equal(scene.shells.shells.length, 0);
 });
 
-Deno.test("where no shell can be watched a call fails with the reason", async () => {
+Deno.test("where no shell can be supervised a call fails with the reason", async () => {
   const scene = new Scene();
-  scene.shells.refusal = "Cannot watch the shell: the kernel has no notifications";
+  scene.shells.refusal = "Cannot supervise the shell: the kernel has no notifications";
   const { peer } = await scene.client();
   const { code, message } = await refused(peer.call("shell", { command: "x", workdir: "/work" }));
-  assert.deepEqual([code, message], [-32_603, "Cannot watch the shell: the kernel has no notifications"]);
+  assert.deepEqual([code, message], [-32_603, "Cannot supervise the shell: the kernel has no notifications"]);
 });

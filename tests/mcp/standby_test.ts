@@ -6,7 +6,7 @@ import { listProcesses } from "../../src/os/children/procfs.ts";
 import { SandboxSetUpError } from "../../src/process/posix/confined_launch.ts";
 import { NO_OWN_SANDBOX } from "../launch/own_sandbox.ts";
 import { until } from "../support/until.ts";
-import { isAlive, type RunningShell, type WatchedScene, watchTest } from "../support/watched_scene.ts";
+import { isAlive, type RunningShell, type SupervisedScene, supervisedTest } from "../support/supervised_scene.ts";
 
 const READ_ONLY = { sandbox: "read /" } as const;
 
@@ -50,7 +50,7 @@ const MAX_COMMANDS = 12;
 const FILLING_MS = 5_000;
 
 /** Runs a first command, and resolves when sandboxes wait for the next. */
-async function warmUp(scene: WatchedScene): Promise<number[]> {
+async function warmUp(scene: SupervisedScene): Promise<number[]> {
   for (let commands = 1;; commands++) {
     await scene.run(":", READ_ONLY);
     const found = () => wrappers().filter(isComplete);
@@ -65,8 +65,8 @@ async function warmUp(scene: WatchedScene): Promise<number[]> {
 
 /** A command in a sandbox that waited. Those that wait are given up when somebody mounts something. */
 async function startInWaiting(
-  scene: WatchedScene,
-  ...options: Parameters<WatchedScene["start"]>
+  scene: SupervisedScene,
+  ...options: Parameters<SupervisedScene["start"]>
 ): Promise<RunningShell> {
   for (let attempt = 1; attempt <= 5; attempt++) {
     const waited = await warmUp(scene);
@@ -93,21 +93,24 @@ function findings(output: string): { readonly mounts: readonly string[]; readonl
   return { mounts: [...mounts.values()].sort(), rest: rest.join("\n") };
 }
 
-watchTest("a command in a sandbox that waited finds what one finds in a sandbox of bubblewrap's", async (scene) => {
-  const ordinary = scene.withoutStandbys();
-  const anew = await ordinary.run(LOOK_AROUND, READ_ONLY);
-  await ordinary.shells.close();
-  const again = await (await startInWaiting(scene, LOOK_AROUND, READ_ONLY)).outcome();
-  assert.match(anew.stdout, /^first bwrap$/m);
-  assert.match(again.stdout, NO_OWN_SANDBOX === null ? /^first launch$/m : /^first bwrap$/m);
-  assert.deepEqual(findings(again.stdout), findings(anew.stdout));
-  assert.equal(again.stderr, anew.stderr);
-  assert.equal(again.exitCode, anew.exitCode);
-  assert.match(anew.stdout, new RegExp(`^PWD=${scene.ws}$`, "m"));
-  assert.match(anew.stdout, /^CapBnd:\t0+\n[^]*^NoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t2$/m);
-});
+supervisedTest(
+  "a command in a sandbox that waited finds what one finds in a sandbox of bubblewrap's",
+  async (scene) => {
+    const ordinary = scene.withoutStandbys();
+    const anew = await ordinary.run(LOOK_AROUND, READ_ONLY);
+    await ordinary.shells.close();
+    const again = await (await startInWaiting(scene, LOOK_AROUND, READ_ONLY)).outcome();
+    assert.match(anew.stdout, /^first bwrap$/m);
+    assert.match(again.stdout, NO_OWN_SANDBOX === null ? /^first launch$/m : /^first bwrap$/m);
+    assert.deepEqual(findings(again.stdout), findings(anew.stdout));
+    assert.equal(again.stderr, anew.stderr);
+    assert.equal(again.exitCode, anew.exitCode);
+    assert.match(anew.stdout, new RegExp(`^PWD=${scene.ws}$`, "m"));
+    assert.match(anew.stdout, /^CapBnd:\t0+\n[^]*^NoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t2$/m);
+  },
+);
 
-watchTest("each is used once: nothing of a command is left for the next", async (scene) => {
+supervisedTest("each is used once: nothing of a command is left for the next", async (scene) => {
   await warmUp(scene);
   const pids = new Set<number>();
   for (let round = 0; round < 8; round++) {
@@ -119,7 +122,7 @@ watchTest("each is used once: nothing of a command is left for the next", async 
   }
 });
 
-watchTest("its programs are decided, and refused network calls known, as in any other", async (scene) => {
+supervisedTest("its programs are decided, and refused network calls known, as in any other", async (scene) => {
   const rules = { id: { kind: "deny", reason: "no" } } as const;
   const running = await startInWaiting(
     scene,
@@ -135,7 +138,7 @@ watchTest("its programs are decided, and refused network calls known, as in any 
   assert.deepEqual(calls.map(({ isShell }) => isShell), [true, true, false, true, true]);
 });
 
-watchTest("what depends on the disk is never made beforehand", async (scene) => {
+supervisedTest("what depends on the disk is never made beforehand", async (scene) => {
   const { service } = scene.host;
   const program = { argv: ["/bin/bash", "-c", ":"], arg0: null, cwd: "/", env: {} };
   const command = { ...program, enforceManagedNetwork: false, asksBeforeExec: true };
@@ -145,7 +148,7 @@ watchTest("what depends on the disk is never made beforehand", async (scene) => 
   }
 });
 
-watchTest("where only bubblewrap may make sandboxes, it makes those that wait, too", async (scene) => {
+supervisedTest("where only bubblewrap may make sandboxes, it makes those that wait, too", async (scene) => {
   const { service } = scene.host;
   const program = { argv: ["/bin/bash", "-c", ":"], arg0: null, cwd: "/", env: {} };
   const command = { ...program, enforceManagedNetwork: false, asksBeforeExec: true };
@@ -172,33 +175,41 @@ watchTest("where only bubblewrap may make sandboxes, it makes those that wait, t
   assert.equal(stdout, "bwrap\n");
 }, { obstacle: NO_OWN_SANDBOX });
 
-watchTest("where the stub's own sandboxes never get ready, bubblewrap makes those that wait, too", async (scene) => {
-  const { service } = scene.host;
-  const program = { argv: ["/bin/bash", "-c", ":"], arg0: null, cwd: "/", env: {} };
-  const command = { ...program, enforceManagedNetwork: false, asksBeforeExec: true };
-  const standBy = async () => (await service.standBy(scene.host.sandbox("read /"), command))!;
-  const made = await standBy();
-  for (let count = 0; count < 20; count++) made.failed(new Error("it has led us astray"), null);
-  assert.equal((await (await standBy()).prepare()).plan.argv[0], "bwrap");
-}, { obstacle: NO_OWN_SANDBOX });
+supervisedTest(
+  "where the stub's own sandboxes never get ready, bubblewrap makes those that wait, too",
+  async (scene) => {
+    const { service } = scene.host;
+    const program = { argv: ["/bin/bash", "-c", ":"], arg0: null, cwd: "/", env: {} };
+    const command = { ...program, enforceManagedNetwork: false, asksBeforeExec: true };
+    const standBy = async () => (await service.standBy(scene.host.sandbox("read /"), command))!;
+    const made = await standBy();
+    for (let count = 0; count < 20; count++) made.failed(new Error("it has led us astray"), null);
+    assert.equal((await (await standBy()).prepare()).plan.argv[0], "bwrap");
+  },
+  { obstacle: NO_OWN_SANDBOX },
+);
 
 for (const failing of [1, 2, 3]) {
-  watchTest(`one that cannot be made for a moment is made after the next command: number ${failing}`, async (scene) => {
-    const { backend } = scene.host;
-    const standBy = backend.standBy.bind(backend);
-    let calls = 0;
-    backend.standBy = (...options) => ++calls === failing ? Promise.reject(new Error("not now")) : standBy(...options);
-    await scene.run(":", READ_ONLY);
-    // The first was for this command, and the second is made while it runs. None is made after one that failed.
-    if (failing === 3) {
-      await until(() => calls === failing, () => `${calls} were made`);
+  supervisedTest(
+    `one that cannot be made for a moment is made after the next command: number ${failing}`,
+    async (scene) => {
+      const { backend } = scene.host;
+      const standBy = backend.standBy.bind(backend);
+      let calls = 0;
+      backend.standBy = (...options) =>
+        ++calls === failing ? Promise.reject(new Error("not now")) : standBy(...options);
       await scene.run(":", READ_ONLY);
-    }
-    await until(() => wrappers().filter(isComplete).length >= 3, () => "too few wait");
-  });
+      // The first was for this command, and the second is made while it runs. None is made after one that failed.
+      if (failing === 3) {
+        await until(() => calls === failing, () => `${calls} were made`);
+        await scene.run(":", READ_ONLY);
+      }
+      await until(() => wrappers().filter(isComplete).length >= 3, () => "too few wait");
+    },
+  );
 }
 
-watchTest("another sandbox gives up those that waited; so does the end", async (scene) => {
+supervisedTest("another sandbox gives up those that waited; so does the end", async (scene) => {
   const waited = await warmUp(scene);
   const { permissions, ...rest } = scene.host.sandbox("read /");
   assert.equal(permissions.type, "managed");
@@ -217,7 +228,7 @@ watchTest("another sandbox gives up those that waited; so does the end", async (
   assert.deepEqual(wrappers(), []);
 });
 
-watchTest("one that was killed while it waited is not missed", async (scene) => {
+supervisedTest("one that was killed while it waited is not missed", async (scene) => {
   const waited = await warmUp(scene);
   for (const pid of waited) Deno.kill(pid, "SIGKILL");
   // What they confined ends a moment later.
@@ -228,7 +239,7 @@ watchTest("one that was killed while it waited is not missed", async (scene) => 
   }
 });
 
-watchTest("what cannot be started is refused in the same words", async (scene) => {
+supervisedTest("what cannot be started is refused in the same words", async (scene) => {
   const first = await scene.run(":", { ...READ_ONLY, cwd: `${scene.ws}/none` }).catch(String);
   await warmUp(scene);
   assert.equal(await scene.run(":", { ...READ_ONLY, cwd: `${scene.ws}/none` }).catch(String), first);

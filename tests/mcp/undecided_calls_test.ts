@@ -1,9 +1,9 @@
 /** Calls of programs that fail before there is anything to decide: nobody is asked about them, but they are told. */
 
 import assert from "node:assert/strict";
-import { watchTest } from "../support/watched_scene.ts";
+import { supervisedTest } from "../support/supervised_scene.ts";
 
-watchTest(
+supervisedTest(
   "a program that is looked for in several places is asked about where it is, and a missing one not at all",
   async (scene) => {
     const search = "import os; os.environ['PATH'] = '/nowhere:/usr/sbin:/usr/bin'; os.execvp('id', ['id', '-u'])";
@@ -23,7 +23,7 @@ watchTest(
   },
 );
 
-watchTest("a call that cannot be read is told to have failed, by whom and why", async (scene) => {
+supervisedTest("a call that cannot be read is told to have failed, by whom and why", async (scene) => {
   const python = `import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
 libc.execve(8, None, None)

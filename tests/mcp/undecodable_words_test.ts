@@ -1,7 +1,7 @@
 /** Paths, directories, words and variables that are not UTF-8: nothing is changed, and what was decided is what runs. */
 
 import assert from "node:assert/strict";
-import { ESCALATE, type SceneOptions, watchTest } from "../support/watched_scene.ts";
+import { ESCALATE, type SceneOptions, supervisedTest } from "../support/supervised_scene.ts";
 
 const SHELLS: readonly { name: string; options: SceneOptions; ask: (path: string, name: string) => string }[] = [
   { name: "stock", options: {}, ask: (path) => path },
@@ -15,7 +15,7 @@ const SHELLS: readonly { name: string; options: SceneOptions; ask: (path: string
 const PLACE = `d=$'d\\xff'; mkdir "$d"; printf '#!/bin/sh\\necho ran $1 | cat\\n' > "$d/p"; chmod 755 "$d/p"`;
 
 for (const { name, options, ask } of SHELLS) {
-  watchTest(`${name}: a program runs inside, whatever its path and its directory are called`, async (scene) => {
+  supervisedTest(`${name}: a program runs inside, whatever its path and its directory are called`, async (scene) => {
     const command = `${PLACE}; ${ask('"$PWD/$d/p"', "p")} absolute; ${ask('"./$d/p"', "p")} relative; cd "$d"
 ${ask("./p", "p")} there; ${ask("/bin/echo", "echo")} inside`;
     const { stdout, stderr, calls } = await scene.run(command, options);
@@ -25,7 +25,7 @@ ${ask("./p", "p")} there; ${ask("/bin/echo", "echo")} inside`;
     assert.deepEqual(asked, [[`${there}/p`, scene.ws], [`${there}/p`, scene.ws], [`${there}/p`, there]]);
   });
 
-  watchTest(
+  supervisedTest(
     `${name}: such a program, and one in such a directory, does not leave, and it is said why`,
     async (scene) => {
       const reasons: unknown[] = [];
@@ -53,20 +53,23 @@ ${ask("./p", "p")} there; ${ask("/bin/echo", "echo")} inside`;
     },
   );
 
-  watchTest(`${name}: words and variables of a program that leaves are the caller's, byte for byte`, async (scene) => {
-    const program = ask("/bin/sh", "sh");
-    const command =
-      `export V=$'v\\xff' EMPTY=; ${program} -c 'printf %s "$1$V$EMPTY$PWD"' sh $'\\xfe\\x80 \\xef\\xbb\\xbfz' > seen`;
-    const { stderr, calls, counters } = await scene.run(command, { ...options, rules: { sh: ESCALATE } });
-    assert.deepEqual([counters.escalated, counters.refused], [1, 0], stderr);
-    const bytes = Array.from(await Deno.readFile(`${scene.ws}/seen`), (byte) => String.fromCharCode(byte)).join("");
-    assert.equal(bytes, `\xfe\x80 \xef\xbb\xbfzv\xff${scene.ws}`);
-    const asked = calls.find(({ file }) => file === "/bin/sh")!;
-    assert.equal(asked.argv.at(-1), "\ufffd\ufffd \ufeffz");
-    assert.equal(asked.env.V, "v\ufffd");
-  });
+  supervisedTest(
+    `${name}: words and variables of a program that leaves are the caller's, byte for byte`,
+    async (scene) => {
+      const program = ask("/bin/sh", "sh");
+      const command =
+        `export V=$'v\\xff' EMPTY=; ${program} -c 'printf %s "$1$V$EMPTY$PWD"' sh $'\\xfe\\x80 \\xef\\xbb\\xbfz' > seen`;
+      const { stderr, calls, counters } = await scene.run(command, { ...options, rules: { sh: ESCALATE } });
+      assert.deepEqual([counters.escalated, counters.refused], [1, 0], stderr);
+      const bytes = Array.from(await Deno.readFile(`${scene.ws}/seen`), (byte) => String.fromCharCode(byte)).join("");
+      assert.equal(bytes, `\xfe\x80 \xef\xbb\xbfzv\xff${scene.ws}`);
+      const asked = calls.find(({ file }) => file === "/bin/sh")!;
+      assert.equal(asked.argv.at(-1), "\ufffd\ufffd \ufeffz");
+      assert.equal(asked.env.V, "v\ufffd");
+    },
+  );
 
-  watchTest(`${name}: a byte order mark is part of a word when it is decided`, async (scene) => {
+  supervisedTest(`${name}: a byte order mark is part of a word when it is decided`, async (scene) => {
     const { calls } = await scene.run(`${ask("/bin/true", "true")} $'\\xef\\xbb\\xbfpush'`, options);
     assert.equal(calls.at(-1)!.argv.at(-1), "\ufeffpush");
   });

@@ -1,6 +1,6 @@
 /**
  * Programs that are decided, so often that a rare gap would show: races of a second thread against every decision, and
- * what thousands of programs leave behind. Races against strict watching are in
+ * what thousands of programs leave behind. Races against strict supervision are in
  * `strict_execs.ts`, single attacks in `tests/attack/execs.ts`.
  *
  * What varies between two races is the time at which threads run, so the seed changes nothing here.
@@ -9,11 +9,11 @@
 import assert from "node:assert/strict";
 import v8 from "node:v8";
 import vm from "node:vm";
-import type { ExecCall, ExecVerdict } from "../../src/mcp/watched_shell.ts";
+import type { ExecCall, ExecVerdict } from "../../src/mcp/supervised_shell.ts";
 import { childrenOf, descriptorCount, listProcesses, residentMb } from "../support/proc.ts";
 import { proof, type ProofRun } from "../support/proof.ts";
 import { until } from "../support/until.ts";
-import { ESCALATE, FORBIDDEN, NO_WATCH, WatchedScene } from "../support/watched_scene.ts";
+import { ESCALATE, FORBIDDEN, NO_WATCH, SupervisedScene } from "../support/supervised_scene.ts";
 
 const RACES = 2000;
 const EXECS = 5000;
@@ -30,11 +30,11 @@ const MAX_KEPT_MB = 2;
 /** Of the whole process. Pages that the collector has emptied stay with it for a while, however few programs there are. */
 const MAX_RESIDENT_MB = 16;
 
-function race(name: string, fn: (scene: WatchedScene, run: ProofRun, sandbox: string) => Promise<void>): void {
+function race(name: string, fn: (scene: SupervisedScene, run: ProofRun, sandbox: string) => Promise<void>): void {
   for (const sandbox of SANDBOXES) {
     const options = { name: `${name} (sandbox: ${sandbox})`, tries: RACES, unit: "races", missing: NO_WATCH };
     proof(options, async (run) => {
-      await using scene = await WatchedScene.open();
+      await using scene = await SupervisedScene.open();
       run.remark(Deno.uid() === 0 ? "as root" : "as an ordinary user");
       await fn(scene, run, sandbox);
     });
@@ -72,14 +72,14 @@ race("a path changed by another thread never runs outside unallowed", async (sce
 });
 
 for (const strictExec of [false, true]) {
-  const watching = strictExec ? "strict watching" : "plain watching";
+  const manner = strictExec ? "strict supervision" : "plain supervision";
   proof({
-    name: `many programs leave no descriptor, zombie or memory behind (${watching})`,
+    name: `many programs leave no descriptor, zombie or memory behind (${manner})`,
     tries: EXECS,
     unit: "programs",
     missing: NO_WATCH,
   }, async ({ tries, remark }) => {
-    await using scene = await WatchedScene.open();
+    await using scene = await SupervisedScene.open();
     const each = Math.ceil(tries / ROUNDS);
     const script = `for ((i = 0; i < ${each}; i++)); do /bin/true; done; id; touch ../out/FINE`;
     const rules = { id: FORBIDDEN, touch: ESCALATE };

@@ -1,13 +1,13 @@
 /**
- * Races against strict watching: to run inside what was denied, by changing after the look what the call means.
+ * Races against strict supervision: to run inside what was denied, by changing after the look what the call means.
  *
  * What varies between two races is the time at which threads run, so the seed changes nothing here.
  */
 
 import assert from "node:assert/strict";
-import type { ExecCall, ExecVerdict } from "../../src/mcp/watched_shell.ts";
+import type { ExecCall, ExecVerdict } from "../../src/mcp/supervised_shell.ts";
 import { proof } from "../support/proof.ts";
-import { FORBIDDEN, NO_WATCH, WatchedScene } from "../support/watched_scene.ts";
+import { FORBIDDEN, NO_WATCH, SupervisedScene } from "../support/supervised_scene.ts";
 
 /** Of each kind of program, in each kind of sandbox: 2000 for each thing that is changed. */
 const RACES = 334;
@@ -46,7 +46,7 @@ for (const sandbox of SANDBOXES) {
     for (const [kind, lay] of Object.entries(RACERS)) {
       const claim = `${name} by another thread runs nothing that was denied: ${kind} (sandbox: ${sandbox})`;
       proof({ name: claim, tries: RACES, unit: "races", missing: NO_WATCH }, async ({ tries, remark }) => {
-        await using scene = await WatchedScene.open();
+        await using scene = await SupervisedScene.open();
         const [first, second] = ["a", "b"].map((directory) => `${scene.ws}/${directory}`) as [string, string];
         await Promise.all([Deno.mkdir(first), Deno.mkdir(second)]);
         const [good, bad] = [`${first}/tool`, `${second}/tool`];
@@ -56,13 +56,13 @@ for (const sandbox of SANDBOXES) {
         const decide = ({ file }: ExecCall): Promise<ExecVerdict> =>
           Promise.resolve(file === bad ? FORBIDDEN : { kind: "run" });
         const count = (stdout: string, said: RegExp) => stdout.split("\n").filter((line) => said.test(line)).length;
-        // The proof that it is a race: without strict watching the sandbox is the wall, and some are won.
+        // The proof that it is a race: without strict supervision the sandbox is the wall, and some are won.
         const loose = await scene.run(command, { sandbox, decide });
         const { stdout, counters } = await scene.run(command, { sandbox, decide, strictExec: true });
         assert.equal(count(stdout, /WON|uid=/), 0, `with ${counters.mismatched} killed`);
         assert.ok(count(stdout, /FINE|Linux/) > 0, "what was decided runs");
         const won = count(loose.stdout, /WON|uid=/);
-        remark(`0 won, ${counters.mismatched} killed; without strict watching ${won} won`);
+        remark(`0 won, ${counters.mismatched} killed; without strict supervision ${won} won`);
       });
     }
   }

@@ -6,13 +6,13 @@
 import assert from "node:assert/strict";
 import { lateLine, prepareLateOutput, runToLateOutput } from "../support/late_output.ts";
 import { Random } from "../support/random.ts";
-import { watchTest } from "../support/watched_scene.ts";
+import { supervisedTest } from "../support/supervised_scene.ts";
 
 const SEED = Number(Deno.env.get("SOAK_SEED") ?? Date.now() % 1_000_000);
 const LINES = Number(Deno.env.get("SOAK_LATE_LINES") ?? 200);
 
 for (const sandbox of ["read /, write ws", "read /"]) {
-  watchTest(`${sandbox}: ${LINES} late lines all arrive (SOAK_SEED=${SEED})`, async (scene) => {
+  supervisedTest(`${sandbox}: ${LINES} late lines all arrive (SOAK_SEED=${SEED})`, async (scene) => {
     await prepareLateOutput(scene);
     const random = new Random(SEED);
     const lost: string[] = [];

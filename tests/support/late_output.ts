@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import type { Random } from "./random.ts";
-import type { Outcome, WatchedScene } from "./watched_scene.ts";
+import type { Outcome, SupervisedScene } from "./supervised_scene.ts";
 
 /** How a parent may end after it has started another process. */
 const ENDINGS = ["", ":", "exec > /dev/null 2>&1", "for i in 1 2 3 4 5 6 7 8; do :; done", "exec /bin/true"];
@@ -18,14 +18,14 @@ export function lateLine(random: Random): string {
 }
 
 /** What such commands need in their directory. */
-export async function prepareLateOutput({ ws }: WatchedScene): Promise<void> {
+export async function prepareLateOutput({ ws }: SupervisedScene): Promise<void> {
   const made = await new Deno.Command("mkfifo", { args: ["-m", "666", `${ws}/go`] }).output();
   assert.ok(made.success, new TextDecoder().decode(made.stderr));
   await Deno.writeTextFile(`${ws}/late.sh`, "read -r line < go; echo late\n");
 }
 
 /** Runs one and lets its child write when the shell has ended. */
-export async function runToLateOutput(scene: WatchedScene, command: string, sandbox: string): Promise<Outcome> {
+export async function runToLateOutput(scene: SupervisedScene, command: string, sandbox: string): Promise<Outcome> {
   // Open for both: neither side waits for the other to open it.
   using go = await Deno.open(`${scene.ws}/go`, { read: true, write: true });
   const { shell, outcome } = await scene.start(command, { sandbox, intercept: "shell" });

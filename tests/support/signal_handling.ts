@@ -1,7 +1,7 @@
 /** A shell script that handles signals, each in a way that can be told from all others. */
 
 import { Gate } from "./gate.ts";
-import type { WatchedScene } from "./watched_scene.ts";
+import type { SupervisedScene } from "./supervised_scene.ts";
 
 /** The code that it ends with. */
 export const SIGNAL_CODES = [["TERM", 5], ["USR1", 6], ["HUP", 7]] as const;
@@ -11,7 +11,7 @@ export const SIGNAL_CODES = [["TERM", 5], ["USR1", 6], ["HUP", 7]] as const;
  * when it runs and handles them, once for each run.
  */
 export async function signalHandling(
-  scene: WatchedScene,
+  scene: SupervisedScene,
   shell = "sh",
 ): Promise<{ readonly program: string; readonly ready: () => Promise<void> }> {
   const [gate, never] = [await Gate.make(scene.out, "ready"), await Gate.make(scene.out, "never")];

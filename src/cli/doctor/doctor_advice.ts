@@ -83,7 +83,7 @@ function sandboxAdvice(report: Omit<DoctorReport, "advice">, surroundings: Surro
     ...settingAdvice(report),
     ...bubblewrapAdvice(report, surroundings),
     ...featureAdvice(report),
-    ...programWatchAdvice(report),
+    ...programSupervisionAdvice(report),
   ];
 }
 
@@ -143,8 +143,8 @@ function featureAdvice({ features, bubblewrap }: Omit<DoctorReport, "advice">): 
   });
 }
 
-function programWatchAdvice({ programWatch }: Omit<DoctorReport, "advice">): string[] {
-  return programWatch.works
+function programSupervisionAdvice({ programSupervision }: Omit<DoctorReport, "advice">): string[] {
+  return programSupervision.works
     ? []
     : ["Start exec-server mcp with --bash PATH, a Bash that asks by itself: without it every command is refused here."];
 }

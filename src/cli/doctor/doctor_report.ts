@@ -16,7 +16,7 @@ import { type KernelFeature, kernelFeatures } from "../../launch/backends/kernel
 import { makeScratchDirectory } from "../../launch/scratch_directory.ts";
 import { silentLogger } from "../../log.ts";
 import { readOwnStatus } from "../../os/children/procfs.ts";
-import { KernelWatchedShells } from "../../mcp/watched_shells.ts";
+import { KernelSupervisedShells } from "../../mcp/supervised_shells.ts";
 import { printable } from "../../printable.ts";
 import { LazyBackend } from "../../process/lazy_backend.ts";
 import { PosixBackend } from "../../process/posix/posix_backend.ts";
@@ -46,7 +46,7 @@ export interface DoctorReport {
   /** The program that does confined file operations. */
   readonly fileHelper: { readonly works: boolean; readonly reason: string | null };
   /** Whether `exec-server mcp` can decide which programs a shell starts. If not, it refuses to run shells. */
-  readonly programWatch: { readonly works: boolean; readonly reason: string | null };
+  readonly programSupervision: { readonly works: boolean; readonly reason: string | null };
   readonly policies: readonly PolicyReport[];
   /** Who could connect. */
   readonly door: DoorReport;
@@ -107,7 +107,7 @@ export async function doctorReport(
   return { ...report, advice: advise(report, readSurroundings(isSupported)) };
 }
 
-type Findings = Pick<DoctorReport, "bubblewrap" | "landlock" | "fileHelper" | "programWatch" | "policies">;
+type Findings = Pick<DoctorReport, "bubblewrap" | "landlock" | "fileHelper" | "programSupervision" | "policies">;
 
 /** Sandboxes are made by calls to the C library, on Linux. */
 function hasSandboxes(): boolean {
@@ -124,7 +124,7 @@ function nothingToAsk(): Findings {
     bubblewrap: backend,
     landlock: backend,
     fileHelper: { works: false, reason },
-    programWatch: { works: false, reason },
+    programSupervision: { works: false, reason },
     policies: names.map((name) =>
       name === "full-access" ? { name, enforcedBy: "none", reason: null } : { name, enforcedBy: null, reason }
     ),
@@ -147,7 +147,7 @@ async function askServerParts(setting: SandboxSetting): Promise<Findings> {
       bubblewrap,
       landlock,
       fileHelper: await tryFileHelper(sandboxing, policies[0]!, scratch),
-      programWatch: await tryProgramWatch(sandboxing, serverEnv),
+      programSupervision: await tryProgramSupervision(sandboxing, serverEnv),
       policies: await Promise.all(policies.map((policy) => ask(sandboxing, policy, scratch))),
     };
   } finally {
@@ -171,13 +171,13 @@ async function ask(
 }
 
 /** Lets a real program be decided, by the code of `exec-server mcp`. */
-async function tryProgramWatch(
+async function tryProgramSupervision(
   { service }: Sandboxing,
   serverEnv: Readonly<Record<string, string>>,
-): Promise<DoctorReport["programWatch"]> {
+): Promise<DoctorReport["programSupervision"]> {
   const backend = new PosixBackend();
   try {
-    const reason = await new KernelWatchedShells({ backend, service, serverEnv }).obstacle();
+    const reason = await new KernelSupervisedShells({ backend, service, serverEnv }).obstacle();
     return { works: reason === null, reason };
   } finally {
     await backend.close({ graceMs: 0 });

@@ -38,7 +38,7 @@ const TITLE_WIDTH = 40;
 /** Ends with a newline. */
 export function doctorText(report: DoctorReport): string {
   const { version, runtime, kernel, user, features, setting, bubblewrap, landlock, fileHelper, policies } = report;
-  const { programWatch } = report;
+  const { programSupervision } = report;
   const kind = runtime.isCompiled ? "compiled, " : "";
   const sections = [
     [
@@ -57,7 +57,11 @@ export function doctorText(report: DoctorReport): string {
         "confined file helper",
         fileHelper.reason ?? "reads and writes only where it may",
       ),
-      line(programWatch.works, "deciding programs (mcp)", programWatch.reason ?? "a test program was denied"),
+      line(
+        programSupervision.works,
+        "deciding programs (mcp)",
+        programSupervision.reason ?? "a test program was denied",
+      ),
       processBound(report),
     ],
     [
@@ -75,10 +79,10 @@ export function doctorText(report: DoctorReport): string {
 }
 
 /** Sandboxes without their own bound are not wrong: the server's limits hold for all of them together. */
-function processBound({ user, bubblewrap, programWatch }: DoctorReport): string {
+function processBound({ user, bubblewrap, programSupervision }: DoctorReport): string {
   const reason = user.uid === 0
     ? "the kernel exempts root"
-    : !programWatch.works || !bubblewrap.works
+    : !programSupervision.works || !bubblewrap.works
     ? "it takes namespaces, and a kernel that asks about programs"
     : null;
   const detail = reason === null
@@ -103,8 +107,8 @@ function identityLine({ file, fingerprint, refused }: IdentityReport): string {
   return `  --  ${"identity".padEnd(TITLE_WIDTH)}${detail}`;
 }
 
-function verdict({ ok, door, programWatch }: DoctorReport): string {
-  if (ok && !programWatch.works) {
+function verdict({ ok, door, programSupervision }: DoctorReport): string {
+  if (ok && !programSupervision.works) {
     return "All of these policies can be enforced here, but exec-server mcp cannot decide programs without --bash.";
   }
   if (ok) return "All of these policies can be enforced here.";

@@ -17,7 +17,7 @@ import { ProtocolServers } from "../../mcp/protocol_server.ts";
 import { serveStandardStreams } from "../../mcp/standard_streams.ts";
 import { ToolCalls } from "../../mcp/tool_calls.ts";
 import { toolList } from "../../mcp/tool_list.ts";
-import type { PatchedBash } from "../../mcp/watched_shell.ts";
+import type { PatchedBash } from "../../mcp/supervised_shell.ts";
 import { directoryFault } from "../../mcp/working_directory.ts";
 import { UnknownMemberLog } from "../../unknown_member_log.ts";
 import { quoted, refusal } from "../cli_error.ts";

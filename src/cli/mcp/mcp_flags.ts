@@ -130,7 +130,7 @@ export const MCP_FLAGS = {
     default: null,
     whenAbsent: "CODEX_BASH_PATH, else the system's Bash",
     hasVariable: false,
-    help: "A Bash that asks before it starts a program (BASH_EXEC_WRAPPER), where system calls cannot be watched.",
+    help: "A Bash that asks before it starts a program (BASH_EXEC_WRAPPER), where system calls cannot be supervised.",
   },
   execve: {
     section: "Patched Bash",

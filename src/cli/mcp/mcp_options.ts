@@ -5,7 +5,7 @@
 
 import { resolve } from "node:path/posix";
 import type { LogFormat, LogLevel } from "../../log.ts";
-import type { PatchedBash } from "../../mcp/watched_shell.ts";
+import type { PatchedBash } from "../../mcp/supervised_shell.ts";
 import type { AuthConfig } from "../../transport/door/auth.ts";
 import type { ListenerAddress } from "../../transport/listen/listen_bind.ts";
 import type { TlsFiles } from "../../transport/tls/tls_files.ts";

@@ -127,7 +127,7 @@ const STAGES = {
   N: "forbid new privileges",
   L: "apply the Landlock rules",
   S: "install the system call filter",
-  W: "watch the programs it starts",
+  W: "supervise the programs it starts",
   G: "wait for the signal to go on",
   M: "take its command over",
   D: "enter its working directory",

@@ -7,7 +7,7 @@ import { resolve } from "node:path/posix";
 import type { InheritedDescriptor } from "../../launch/launch_plan.ts";
 import { findProgram } from "../../os/children/find_program.ts";
 import { closeDescriptor } from "../../os/descriptor.ts";
-import type { PatchedBash } from "../watched_shell.ts";
+import type { PatchedBash } from "../supervised_shell.ts";
 import { KnownPrograms } from "./known_programs.ts";
 import { openScript, ownProgram, wrapperScript } from "./wrapper_script.ts";
 

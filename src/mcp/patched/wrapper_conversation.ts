@@ -7,7 +7,7 @@ import { allocate, libc } from "../../os/libc.ts";
 import { EPOLLIN } from "../../os/loop/epoll_event.ts";
 import type { Reactor, Registration } from "../../os/loop/reactor.ts";
 import { sendDescriptors } from "../../os/loop/socket_message.ts";
-import { writeLine } from "../../process/watched/caller.ts";
+import { writeLine } from "../../process/supervised/caller.ts";
 import { encodeFrame, type ExactWords, type Frame, FrameAssembler, FrameFormatError } from "./wrapper_frames.ts";
 
 export interface WrapperRequest {

@@ -17,16 +17,16 @@ import { allocate } from "../../os/libc.ts";
 import { EPOLLERR, EPOLLHUP, EPOLLIN } from "../../os/loop/epoll_event.ts";
 import type { Registration } from "../../os/loop/reactor.ts";
 import { receiveDescriptors } from "../../os/loop/socket_message.ts";
-import { type EscalationOptions, Escalations, type StartedProgram } from "../../process/watched/escalation.ts";
+import { type EscalationOptions, Escalations, type StartedProgram } from "../../process/supervised/escalation.ts";
 import {
   CANNOT_LEAVE,
   type EscalationOutcome,
   type ExecCall,
   type ExecJudge,
   type ExecVerdict,
-} from "../../process/watched/exec_decision.ts";
-import { describeExec } from "../../process/watched/exec_request.ts";
-import type { ExecCounters } from "../../process/watched/exec_watch.ts";
+} from "../../process/supervised/exec_decision.ts";
+import { describeExec } from "../../process/supervised/exec_request.ts";
+import type { ExecCounters } from "../../process/supervised/exec_supervisor.ts";
 import { WrapperConversation, type WrapperRequest } from "./wrapper_conversation.ts";
 
 /** How many at the same time. Each is a process inside that waits. */

@@ -26,7 +26,7 @@ function machine(
     bubblewrap: { works: true, path: "/usr/bin/bwrap", version: "0.11.0", reason: null, problem: null },
     landlock: { works: true, path: null, version: "7", reason: null, problem: null },
     fileHelper: { works: true, reason: null },
-    programWatch: { works: true, reason: null },
+    programSupervision: { works: true, reason: null },
     policies: [{ name: "read-only", enforcedBy: "bubblewrap", reason: null }],
     door: { refused: null, findings: [{ name: "address", isShut: true, detail: "a place" }] },
     identity: { file: "/state/identity", fingerprint: null, refused: null },
@@ -111,7 +111,7 @@ Deno.test("doctorText() has a line for every feature, backend and policy, and th
 });
 
 Deno.test("where programs cannot be decided, advice and verdict name the second way", () => {
-  const report = machine({ programWatch: { works: false, reason: "no listener" } });
+  const report = machine({ programSupervision: { works: false, reason: "no listener" } });
   assert.match(advise(report, DEBIAN).join(), /exec-server mcp with --bash PATH/);
   assert.match(doctorText(report), /\nAll of these policies can be enforced here, but exec-server mcp .* --bash\.\n$/);
   assert.match(doctorText(machine()), /\nAll of these policies can be enforced here\.\n$/);
@@ -126,7 +126,7 @@ Deno.test("the doctor tells whether the processes of a command are bounded, and 
     bound({ user: root }) ?? "",
     /^ {2}-- .* no bound .*\(the kernel exempts root\): set one for the server \(TasksMax=/,
   );
-  for (const changes of [without("missing"), { programWatch: { works: false, reason: "no listener" } }]) {
+  for (const changes of [without("missing"), { programSupervision: { works: false, reason: "no listener" } }]) {
     assert.match(bound(changes) ?? "", /^ {2}-- .* no bound .*takes namespaces, and a kernel that asks/);
   }
 });

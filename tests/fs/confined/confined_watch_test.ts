@@ -43,7 +43,7 @@ class Scene implements AsyncDisposable {
   }
 }
 
-function watchTest(claim: string, body: (scene: Scene) => Promise<void>): void {
+function supervisedTest(claim: string, body: (scene: Scene) => Promise<void>): void {
   Deno.test({
     name: `a confined watch ${claim}${NO_SANDBOX === null ? "" : ` (SKIPPED: ${NO_SANDBOX})`}`,
     ignore: NO_SANDBOX !== null,
@@ -54,7 +54,7 @@ function watchTest(claim: string, body: (scene: Scene) => Promise<void>): void {
   });
 }
 
-watchTest("tells what changes where it may read, and nothing of what is denied or hidden", async (scene) => {
+supervisedTest("tells what changes where it may read, and nothing of what is denied or hidden", async (scene) => {
   const { ws } = scene;
   await Deno.writeTextFile(`${ws}/.env`, "");
   await Deno.mkdir(`${ws}/private`);
@@ -74,7 +74,7 @@ watchTest("tells what changes where it may read, and nothing of what is denied o
   assert.deepEqual(silent, []);
 });
 
-watchTest("of a single file, and of one reached through a link, tells by the name it was given", async (scene) => {
+supervisedTest("of a single file, and of one reached through a link, tells by the name it was given", async (scene) => {
   const { ws } = scene;
   await Deno.symlink("sub", `${ws}/link`);
   await Deno.writeTextFile(`${ws}/sub/.env`, "");
@@ -88,7 +88,7 @@ watchTest("of a single file, and of one reached through a link, tells by the nam
   assert.deepEqual(scene.recorder.texts(ws).filter((text) => text.includes(".env")), []);
 });
 
-watchTest("is refused as any look would be where it may not read", async (scene) => {
+supervisedTest("is refused as any look would be where it may not read", async (scene) => {
   const { ws } = scene;
   const { root } = scene.sandboxed.host;
   await Deno.mkdir(`${ws}/private`);
@@ -101,7 +101,7 @@ watchTest("is refused as any look would be where it may not read", async (scene)
   await scene.watch(policy, ws);
 });
 
-watchTest("of a writable root has no placeholders on the disk", async (scene) => {
+supervisedTest("of a writable root has no placeholders on the disk", async (scene) => {
   const { ws } = scene;
   const before = namesIn(ws);
   await scene.watch("write ws, deny ws/later", ws);
@@ -110,7 +110,7 @@ watchTest("of a writable root has no placeholders on the disk", async (scene) =>
   await scene.told("created /.git");
 });
 
-watchTest("keeps its helper, and lets it go when it ends", async (scene) => {
+supervisedTest("keeps its helper, and lets it go when it ends", async (scene) => {
   const { ws, sandboxed: { pool } } = scene;
   await scene.watch("read ws", ws, { watchId: 1 });
   await scene.watch("read ws", `${ws}/sub`, { watchId: 2 });
@@ -124,7 +124,7 @@ watchTest("keeps its helper, and lets it go when it ends", async (scene) => {
   await until(() => pool.size === 0, () => `${pool.size} helpers`);
 });
 
-watchTest("that was given up before it began tells nothing and leaves nothing", async (scene) => {
+supervisedTest("that was given up before it began tells nothing and leaves nothing", async (scene) => {
   const starting = scene.watch("read ws", scene.ws);
   await until(() => scene.recorder.watches.size === 1, () => "not begun");
   scene.recorder.watches.unwatch(1);
@@ -133,7 +133,7 @@ watchTest("that was given up before it began tells nothing and leaves nothing", 
   assert.deepEqual(scene.recorder.changes, []);
 });
 
-watchTest("whose helper is killed says that nothing is watched any more", async (scene) => {
+supervisedTest("whose helper is killed says that nothing is watched any more", async (scene) => {
   await scene.watch("read ws", scene.ws);
   killHelpersThatSee(scene.ws);
   await scene.told("unwatched .");

@@ -7,9 +7,9 @@ import { AT_FDCWD, closeFd, nameFile, O_TMPFILE, O_WRONLY, openAt } from "../../
 import { writeAt } from "../../../src/os/files/file_content.ts";
 import { allocate } from "../../../src/os/libc.ts";
 import { assertFails } from "../../support/scratch_directory.ts";
-import { eventsHandled, watchesAbove, watchRequest, watchTest } from "../../support/watch_recorder.ts";
+import { eventsHandled, supervisedTest, watchesAbove, watchRequest } from "../../support/watch_recorder.ts";
 
-watchTest("tells what is created, modified, removed and renamed in a directory", async (recorder, directory) => {
+supervisedTest("tells what is created, modified, removed and renamed in a directory", async (recorder, directory) => {
   await Deno.writeTextFile(`${directory}/old`, "");
   await recorder.watches.watch(watchRequest(directory));
   const told = (text: string) => recorder.until(() => recorder.texts(directory).includes(text));
@@ -28,7 +28,7 @@ watchTest("tells what is created, modified, removed and renamed in a directory",
   await told("modified /renamed");
 });
 
-watchTest("without recursion says nothing of what is below", async (recorder, directory) => {
+supervisedTest("without recursion says nothing of what is below", async (recorder, directory) => {
   await Deno.mkdir(`${directory}/sub`);
   await recorder.watches.watch(watchRequest(directory));
   await Deno.writeTextFile(`${directory}/sub/below`, "");
@@ -37,7 +37,7 @@ watchTest("without recursion says nothing of what is below", async (recorder, di
   assert.deepEqual(recorder.texts(directory).filter((text) => text.includes("/sub/")), []);
 });
 
-watchTest(
+supervisedTest(
   "with recursion sees directories that were there, and finds what is in new ones",
   async (recorder, directory) => {
     await Deno.mkdir(`${directory}/was/there`, { recursive: true });
@@ -53,25 +53,28 @@ watchTest(
   },
 );
 
-watchTest("follows a tree that is moved inside and forgets one that is moved away", async (recorder, directory) => {
-  await Deno.mkdir(`${directory}/watched/a/b`, { recursive: true });
-  await Deno.mkdir(`${directory}/elsewhere`);
-  const root = `${directory}/watched`;
-  await recorder.watches.watch(watchRequest(root, { recursive: true }));
-  await Deno.rename(`${root}/a`, `${root}/c`);
-  await recorder.until(() => recorder.texts(root).includes("created /c/b"));
-  await Deno.writeTextFile(`${root}/c/b/f`, "");
-  await recorder.until(() => recorder.texts(root).includes("created /c/b/f"));
-  await Deno.rename(`${root}/c`, `${directory}/elsewhere/c`);
-  await recorder.until(() => recorder.texts(root).includes("removed /c"));
-  assert.equal(recorder.inotify.size, await watchesAbove(root) + 1);
-  await Deno.writeTextFile(`${directory}/elsewhere/c/b/unseen`, "");
-  await Deno.writeTextFile(`${root}/last`, "");
-  await recorder.until(() => recorder.texts(root).includes("created /last"));
-  assert.deepEqual(recorder.texts(root).filter((text) => text.includes("unseen")), []);
-});
+supervisedTest(
+  "follows a tree that is moved inside and forgets one that is moved away",
+  async (recorder, directory) => {
+    await Deno.mkdir(`${directory}/watched/a/b`, { recursive: true });
+    await Deno.mkdir(`${directory}/elsewhere`);
+    const root = `${directory}/watched`;
+    await recorder.watches.watch(watchRequest(root, { recursive: true }));
+    await Deno.rename(`${root}/a`, `${root}/c`);
+    await recorder.until(() => recorder.texts(root).includes("created /c/b"));
+    await Deno.writeTextFile(`${root}/c/b/f`, "");
+    await recorder.until(() => recorder.texts(root).includes("created /c/b/f"));
+    await Deno.rename(`${root}/c`, `${directory}/elsewhere/c`);
+    await recorder.until(() => recorder.texts(root).includes("removed /c"));
+    assert.equal(recorder.inotify.size, await watchesAbove(root) + 1);
+    await Deno.writeTextFile(`${directory}/elsewhere/c/b/unseen`, "");
+    await Deno.writeTextFile(`${root}/last`, "");
+    await recorder.until(() => recorder.texts(root).includes("created /last"));
+    assert.deepEqual(recorder.texts(root).filter((text) => text.includes("unseen")), []);
+  },
+);
 
-watchTest("watches a directory that takes the place of another", async (recorder, directory) => {
+supervisedTest("watches a directory that takes the place of another", async (recorder, directory) => {
   await Deno.mkdir(`${directory}/a`);
   await Deno.mkdir(`${directory}/b`);
   await recorder.watches.watch(watchRequest(directory, { recursive: true }));
@@ -82,42 +85,48 @@ watchTest("watches a directory that takes the place of another", async (recorder
   assert.equal(recorder.inotify.size, await watchesAbove(directory) + 2);
 });
 
-watchTest("copes with directories that come and go faster than they can be looked at", async (recorder, directory) => {
-  await recorder.watches.watch(watchRequest(directory, { recursive: true }));
-  const storm = new Worker(new URL("../../fixtures/directory_storm.ts", import.meta.url), { type: "module" });
-  try {
-    const done = new Promise((resolve) => storm.onmessage = resolve);
-    storm.postMessage({ directory, times: 1000 });
-    await done;
-  } finally {
-    storm.terminate();
-  }
-  await recorder.until(() => recorder.texts(directory).includes("created /last"));
-  await Deno.writeTextFile(`${directory}/a/b/after`, "");
-  await recorder.until(() => recorder.texts(directory).includes("created /a/b/after"));
-  assert.equal(recorder.inotify.size, await watchesAbove(directory) + 3);
-});
+supervisedTest(
+  "copes with directories that come and go faster than they can be looked at",
+  async (recorder, directory) => {
+    await recorder.watches.watch(watchRequest(directory, { recursive: true }));
+    const storm = new Worker(new URL("../../fixtures/directory_storm.ts", import.meta.url), { type: "module" });
+    try {
+      const done = new Promise((resolve) => storm.onmessage = resolve);
+      storm.postMessage({ directory, times: 1000 });
+      await done;
+    } finally {
+      storm.terminate();
+    }
+    await recorder.until(() => recorder.texts(directory).includes("created /last"));
+    await Deno.writeTextFile(`${directory}/a/b/after`, "");
+    await recorder.until(() => recorder.texts(directory).includes("created /a/b/after"));
+    assert.equal(recorder.inotify.size, await watchesAbove(directory) + 3);
+  },
+);
 
-watchTest("of a file sees its content, its removal, its return and its replacement", async (recorder, directory) => {
-  const path = `${directory}/f`;
-  await Deno.writeTextFile(path, "");
-  await recorder.watches.watch(watchRequest(path, { debounceMs: 0 }));
-  /** What a step comes to, once everything about it has been told. */
-  const after = async (step: Promise<void>): Promise<string | undefined> => {
-    recorder.changes.length = 0;
-    await step;
-    await eventsHandled(recorder);
-    return recorder.texts(directory).findLast((text) => text.endsWith(" /f"));
-  };
-  assert.equal(await after(Deno.writeTextFile(path, "content")), "modified /f");
-  assert.equal(await after(Deno.remove(path)), "removed /f");
-  assert.match(await after(Deno.writeTextFile(path, "back")) ?? "", /^(created|modified) \/f$/);
-  await Deno.writeTextFile(`${directory}/other`, "new");
-  assert.equal(await after(Deno.rename(`${directory}/other`, path)), "created /f");
-  assert.equal(await after(Deno.writeTextFile(path, "the new one")), "modified /f");
-});
+supervisedTest(
+  "of a file sees its content, its removal, its return and its replacement",
+  async (recorder, directory) => {
+    const path = `${directory}/f`;
+    await Deno.writeTextFile(path, "");
+    await recorder.watches.watch(watchRequest(path, { debounceMs: 0 }));
+    /** What a step comes to, once everything about it has been told. */
+    const after = async (step: Promise<void>): Promise<string | undefined> => {
+      recorder.changes.length = 0;
+      await step;
+      await eventsHandled(recorder);
+      return recorder.texts(directory).findLast((text) => text.endsWith(" /f"));
+    };
+    assert.equal(await after(Deno.writeTextFile(path, "content")), "modified /f");
+    assert.equal(await after(Deno.remove(path)), "removed /f");
+    assert.match(await after(Deno.writeTextFile(path, "back")) ?? "", /^(created|modified) \/f$/);
+    await Deno.writeTextFile(`${directory}/other`, "new");
+    assert.equal(await after(Deno.rename(`${directory}/other`, path)), "created /f");
+    assert.equal(await after(Deno.writeTextFile(path, "the new one")), "modified /f");
+  },
+);
 
-watchTest("of a link to a file sees the content of its target", async (recorder, directory) => {
+supervisedTest("of a link to a file sees the content of its target", async (recorder, directory) => {
   await Deno.mkdir(`${directory}/real`);
   await Deno.writeTextFile(`${directory}/real/f`, "");
   await Deno.symlink("real/f", `${directory}/link`);
@@ -126,14 +135,14 @@ watchTest("of a link to a file sees the content of its target", async (recorder,
   await recorder.until(() => recorder.texts(directory).includes("modified /link"));
 });
 
-watchTest("tells names that are not UTF-8 exactly", async (recorder, directory) => {
+supervisedTest("tells names that are not UTF-8 exactly", async (recorder, directory) => {
   await recorder.watches.watch(watchRequest(directory));
   const made = await new Deno.Command("bash", { args: ["-c", `touch "$0"/$'caf\\xe9'`, directory] }).output();
   assert.ok(made.success);
   await recorder.until(() => recorder.texts(directory).includes("created /caf%E9"));
 });
 
-watchTest("does not tell of files that have no name", async (recorder, directory) => {
+supervisedTest("does not tell of files that have no name", async (recorder, directory) => {
   const content = allocate(1);
   await recorder.watches.watch(watchRequest(directory, { debounceMs: 0 }));
   const fd = openAt(AT_FDCWD, toByteString(directory), O_WRONLY | O_TMPFILE, 0o600);
@@ -148,7 +157,7 @@ watchTest("does not tell of files that have no name", async (recorder, directory
   assert.deepEqual([...paths], [`file://${directory}/named`, `file://${directory}/%2312`]);
 });
 
-watchTest("ends by itself when its root goes", async (recorder, directory) => {
+supervisedTest("ends by itself when its root goes", async (recorder, directory) => {
   await Deno.mkdir(`${directory}/root/sub`, { recursive: true });
   await recorder.watches.watch(watchRequest(`${directory}/root`, { recursive: true }));
   await Deno.remove(`${directory}/root`, { recursive: true });
@@ -158,7 +167,7 @@ watchTest("ends by itself when its root goes", async (recorder, directory) => {
   recorder.watches.unwatch(1);
 });
 
-watchTest("says nothing more after fs/unwatch, and frees its id", async (recorder, directory) => {
+supervisedTest("says nothing more after fs/unwatch, and frees its id", async (recorder, directory) => {
   await recorder.watches.watch(watchRequest(directory, { debounceMs: 10_000 }));
   await Deno.writeTextFile(`${directory}/a`, "");
   recorder.watches.unwatch(1);
@@ -169,7 +178,7 @@ watchTest("says nothing more after fs/unwatch, and frees its id", async (recorde
   assert.deepEqual(recorder.texts(directory).filter((text) => text.includes("/a")), []);
 });
 
-watchTest("refuses what it cannot do", async (recorder, directory) => {
+supervisedTest("refuses what it cannot do", async (recorder, directory) => {
   await recorder.watches.watch(watchRequest(directory));
   const kernelWatches = recorder.inotify.size;
   await assertFails(recorder.watches.watch(watchRequest(directory)), "invalidRequest", "watch 1 already exists");
@@ -185,21 +194,25 @@ watchTest("refuses what it cannot do", async (recorder, directory) => {
   await assertFails(more, "invalidRequest", `at most ${MAX_WATCHES} watches may be open per connection`);
 });
 
-watchTest("refuses a tree with too many directories, and says so of what comes later", async (recorder, directory) => {
-  for (const name of ["a", "b"]) await Deno.mkdir(`${directory}/${name}`);
-  await recorder.watches.watch(watchRequest(directory, { recursive: true }));
-  await Deno.mkdir(`${directory}/c`);
-  await Deno.mkdir(`${directory}/d`);
-  await recorder.until(() => recorder.texts(directory).includes("unwatched /d"));
-  const second = recorder.watches.watch(watchRequest(directory, { watchId: 2, recursive: true }));
-  await assertFails(second, "invalidRequest", "Cannot watch: one connection may watch at most 4 directories in all");
-  assert.equal(recorder.watches.size, 1);
-  await Deno.remove(`${directory}/a`);
-  await recorder.until(() => recorder.texts(directory).includes("removed /a"));
-  await recorder.watches.watch(watchRequest(`${directory}/b`, { watchId: 2 }));
-}, { budget: new WatchBudget(4) });
+supervisedTest(
+  "refuses a tree with too many directories, and says so of what comes later",
+  async (recorder, directory) => {
+    for (const name of ["a", "b"]) await Deno.mkdir(`${directory}/${name}`);
+    await recorder.watches.watch(watchRequest(directory, { recursive: true }));
+    await Deno.mkdir(`${directory}/c`);
+    await Deno.mkdir(`${directory}/d`);
+    await recorder.until(() => recorder.texts(directory).includes("unwatched /d"));
+    const second = recorder.watches.watch(watchRequest(directory, { watchId: 2, recursive: true }));
+    await assertFails(second, "invalidRequest", "Cannot watch: one connection may watch at most 4 directories in all");
+    assert.equal(recorder.watches.size, 1);
+    await Deno.remove(`${directory}/a`);
+    await recorder.until(() => recorder.texts(directory).includes("removed /a"));
+    await recorder.watches.watch(watchRequest(`${directory}/b`, { watchId: 2 }));
+  },
+  { budget: new WatchBudget(4) },
+);
 
-watchTest("with a reader that does not read turns a flood into one overflow", async (recorder, directory) => {
+supervisedTest("with a reader that does not read turns a flood into one overflow", async (recorder, directory) => {
   await recorder.watches.watch(watchRequest(directory));
   recorder.hasRoom = false;
   for (let index = 0; index < 50; index++) await Deno.writeTextFile(`${directory}/${index}`, "");
@@ -211,7 +224,7 @@ watchTest("with a reader that does not read turns a flood into one overflow", as
   assert.deepEqual(own, ["overflow"]);
 }, { maxPendingChanges: 20 });
 
-watchTest("refuses what the kernel makes up and tells nobody of", async (recorder) => {
+supervisedTest("refuses what the kernel makes up and tells nobody of", async (recorder) => {
   const text = "Cannot watch: the kernel does not report changes on this filesystem (proc)";
   await assertFails(recorder.watches.watch(watchRequest("/proc/self")), "invalidRequest", text);
   await assertFails(recorder.watches.watch(watchRequest("/proc", { recursive: true })), "invalidRequest", text);
@@ -222,7 +235,7 @@ watchTest("refuses what the kernel makes up and tells nobody of", async (recorde
 /** Terminals come and go there unseen. */
 const hasTerminals = SilentFilesystemError.at(toByteString("/dev/pts")) !== null;
 
-watchTest("with recursion tells which filesystems below keep silent (needs /dev/pts)", async (recorder) => {
+supervisedTest("with recursion tells which filesystems below keep silent (needs /dev/pts)", async (recorder) => {
   await recorder.watches.watch(watchRequest("/dev", { recursive: true }));
   await recorder.until(() => recorder.texts("/dev").includes("unwatched /pts"));
 }, { ignore: !hasTerminals });

@@ -1,7 +1,7 @@
-/** What strict watching lets run; `tests/prove/strict_execs.ts` has what it does not. */
+/** What strict supervision lets run; `tests/prove/strict_execs.ts` has what it does not. */
 
 import assert from "node:assert/strict";
-import { watchTest } from "../../support/watched_scene.ts";
+import { supervisedTest } from "../../support/supervised_scene.ts";
 
 /** Each prints its name. */
 const WAYS: Readonly<Record<string, string>> = {
@@ -31,7 +31,7 @@ ctypes.CDLL(None).syscall(322, fd, b"../script", words, (ctypes.c_char_p * 1)(),
 };
 
 for (const [name, command] of Object.entries(WAYS)) {
-  watchTest(`with strict watching a program runs, however it is named: ${name}`, async (scene) => {
+  supervisedTest(`with strict supervision a program runs, however it is named: ${name}`, async (scene) => {
     const lay = (file: string, text: string) => Deno.writeTextFile(`${scene.ws}/${file}`, text, { mode: 0o755 });
     await lay("script", '#!/bin/sh\necho "$@"\n');
     await lay("interpreter", '#! /bin/sh -e \nshift 2\necho "$@"\n');
@@ -43,8 +43,8 @@ for (const [name, command] of Object.entries(WAYS)) {
   });
 }
 
-watchTest(
-  "with strict watching a name that may mean any file is denied, unless it begins at the root",
+supervisedTest(
+  "with strict supervision a name that may mean any file is denied, unless it begins at the root",
   async (scene) => {
     await Deno.symlink("/proc/self/exe", `${scene.ws}/self`);
     const { stdout, stderr, counters } = await scene.run(`./self -c 'echo 1'; "$PWD"/self -c 'echo 2'`, {

@@ -6,11 +6,11 @@ import type { PosixBackend } from "../process/posix/posix_backend.ts";
 import { identify } from "../process/posix/tree_ending.ts";
 import { isLiving } from "../process/posix/tree_snapshot.ts";
 import { exitCodeOf, signalText } from "../process/signals.ts";
-import type { WatchedShell, WatchedShellCounters } from "./watched_shell.ts";
+import type { SupervisedShell, SupervisedShellCounters } from "./supervised_shell.ts";
 
 /** Who answers for the programs of one shell. */
 export interface ShellGuard {
-  readonly counters: WatchedShellCounters;
+  readonly counters: SupervisedShellCounters;
   endEscalated(): Promise<void>;
   /** The shell and everything inside is gone. */
   close?(): Promise<void>;
@@ -39,10 +39,10 @@ export function livesInSession(sid: number, hasLeaderEnded: boolean, list = list
   return true;
 }
 
-export class KernelWatchedShell implements WatchedShell {
-  readonly exited: WatchedShell["exited"];
+export class KernelSupervisedShell implements SupervisedShell {
+  readonly exited: SupervisedShell["exited"];
   readonly closed: Promise<void>;
-  readonly #watch: ShellGuard;
+  readonly #guard: ShellGuard;
   readonly #backend: PosixBackend;
   readonly #onClosed: () => void;
   readonly #exit = Promise.withResolvers<{ readonly exitCode: number; readonly signal: string | null }>();
@@ -55,8 +55,8 @@ export class KernelWatchedShell implements WatchedShell {
   #ending: Promise<void> | null = null;
   #leaves: Promise<boolean> | null = null;
 
-  constructor(watch: ShellGuard, backend: PosixBackend, onClosed: () => void) {
-    this.#watch = watch;
+  constructor(guard: ShellGuard, backend: PosixBackend, onClosed: () => void) {
+    this.#guard = guard;
     this.#backend = backend;
     this.#onClosed = onClosed;
     this.exited = this.#exit.promise;
@@ -83,8 +83,8 @@ export class KernelWatchedShell implements WatchedShell {
     return this.#running.pid;
   }
 
-  get counters(): WatchedShellCounters {
-    return { ...this.#watch.counters };
+  get counters(): SupervisedShellCounters {
+    return { ...this.#guard.counters };
   }
 
   async write(bytes: Uint8Array<ArrayBuffer>): Promise<"written" | "closed"> {
@@ -145,11 +145,11 @@ export class KernelWatchedShell implements WatchedShell {
     const isBorneOut = this.#hasClosed && process.isReadToEnd !== false;
     if (leavesNothing && this.#hasExited && isBorneOut) {
       // Nothing inside is left, so nothing is looked for: that would take longer than the command.
-      await this.#watch.endEscalated();
+      await this.#guard.endEscalated();
     } else {
-      await Promise.all([this.#backend.endTrees([process], { graceMs: 0 }), this.#watch.endEscalated()]);
+      await Promise.all([this.#backend.endTrees([process], { graceMs: 0 }), this.#guard.endEscalated()]);
       // A call that was being decided may have been escalated meanwhile.
-      await this.#watch.endEscalated();
+      await this.#guard.endEscalated();
       await this.exited;
       process.stopReading();
       await this.closed;
@@ -163,6 +163,6 @@ export class KernelWatchedShell implements WatchedShell {
     await this.leavesProcesses();
     this.#onClosed();
     this.#process?.dispose();
-    await this.#watch.close?.();
+    await this.#guard.close?.();
   }
 }

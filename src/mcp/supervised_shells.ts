@@ -1,5 +1,5 @@
 /**
- * Shells in which every execve is decided, by asking the kernel to ask us (`process/watched/exec_watch.ts`), or by a
+ * Shells in which every execve is decided, by asking the kernel to ask us (`process/supervised/exec_supervisor.ts`), or by a
  * patched Bash that asks by itself (`patched/`), which is what the reference has.
  *
  * Puts a command, its sandbox and its judge together, and ends everything that belongs to a shell: what it started
@@ -16,16 +16,16 @@ import { sharedReactor } from "../os/loop/reactor.ts";
 import type { ProcessIo, SpawnedProcess, SpawnRequest } from "../process/backend.ts";
 import { SandboxSetUpError } from "../process/posix/confined_launch.ts";
 import type { PosixBackend } from "../process/posix/posix_backend.ts";
-import { ExecWatch } from "../process/watched/exec_watch.ts";
-import { WritablePlaces } from "../process/watched/writable_places.ts";
-import { KernelWatchedShell, type ShellGuard } from "./kernel_watched_shell.ts";
+import { ExecSupervisor } from "../process/supervised/exec_supervisor.ts";
+import { WritablePlaces } from "../process/supervised/writable_places.ts";
+import { KernelSupervisedShell, type ShellGuard } from "./kernel_supervised_shell.ts";
 import { MAX_PROCESSES } from "./limits.ts";
 import type { PatchedPrograms } from "./patched/patched_programs.ts";
 import { withReadOnlyPaths } from "./sandbox_state.ts";
 import { StandbyPool } from "./standby_pool.ts";
-import type { PatchedBash, WatchedShell, WatchedShellOptions, WatchedShells } from "./watched_shell.ts";
+import type { PatchedBash, SupervisedShell, SupervisedShellOptions, SupervisedShells } from "./supervised_shell.ts";
 
-export interface WatchedShellsOptions {
+export interface SupervisedShellsOptions {
   readonly backend: PosixBackend;
   readonly service: SandboxService;
   /** What escalated programs get of it: `PATH`, `HOME`, and where configurations are found. */
@@ -39,9 +39,9 @@ type Prepare = NonNullable<SpawnRequest["confinement"]>["prepare"];
 /** What is run to see whether calls are really asked about and callers really ended. */
 const PROBE = { shell: "/bin/sh", command: "/bin/true", words: "Execution denied: probe" };
 
-export class KernelWatchedShells implements WatchedShells {
-  readonly #options: WatchedShellsOptions;
-  readonly #shells = new Set<KernelWatchedShell>();
+export class KernelSupervisedShells implements SupervisedShells {
+  readonly #options: SupervisedShellsOptions;
+  readonly #shells = new Set<KernelSupervisedShell>();
   readonly #writable = new WritablePlaces();
   readonly #standbys: StandbyPool | null;
   /** Of a look that is under way, or that found nothing in the way. */
@@ -50,7 +50,7 @@ export class KernelWatchedShells implements WatchedShells {
   readonly #patched = new Map<string, Promise<PatchedPrograms>>();
   #isClosed = false;
 
-  constructor(options: WatchedShellsOptions) {
+  constructor(options: SupervisedShellsOptions) {
     this.#options = options;
     this.#standbys = options.keepsSandboxes === false ? null : new StandbyPool(options.backend);
   }
@@ -63,11 +63,11 @@ export class KernelWatchedShells implements WatchedShells {
     });
   }
 
-  async start(options: WatchedShellOptions): Promise<WatchedShell> {
+  async start(options: SupervisedShellOptions): Promise<SupervisedShell> {
     if (options.patchedBash !== undefined) return await this.#startPatched(options, options.patchedBash);
     const obstacle = await this.obstacle();
     if (obstacle !== null) {
-      throw invalidRequest(`Cannot watch the shell's programs: ${obstacle}${this.#adviceOn(obstacle)}`);
+      throw invalidRequest(`Cannot supervise the shell's programs: ${obstacle}${this.#adviceOn(obstacle)}`);
     }
     return await this.#start(options);
   }
@@ -77,11 +77,11 @@ export class KernelWatchedShells implements WatchedShells {
     await Promise.all([this.#standbys?.close(), ...Array.from(this.#shells, (shell) => shell.terminate())]);
   }
 
-  async #start(options: WatchedShellOptions): Promise<KernelWatchedShell> {
+  async #start(options: SupervisedShellOptions): Promise<KernelSupervisedShell> {
     if (this.#isClosed) throw internalError("Cannot start a shell: the server is shutting down");
     const { backend, service, serverEnv } = this.#options;
     const { shell, command, login, cwd, env, sandbox, intercept, escalate, strictExec } = options;
-    const watch = new ExecWatch({
+    const supervisor = new ExecSupervisor({
       backend,
       reactor: sharedReactor(),
       serverEnv,
@@ -97,15 +97,18 @@ export class KernelWatchedShells implements WatchedShells {
       ...program,
       enforceManagedNetwork: false,
       asksBeforeExec: true,
-      // Watching programs takes Linux 5.19, which can also count processes.
+      // Supervising programs takes Linux 5.19, which can also count processes.
       maxProcesses: MAX_PROCESSES,
     };
     const standby = sandbox === null || this.#standbys === null ? null : await service.standBy(sandbox, request);
-    const started = standby === null ? null : await this.#startLate(options, watch, standby);
+    const started = standby === null ? null : await this.#startLate(options, supervisor, standby);
     if (started !== null) return started;
     const confined = (sandbox === null ? null : service.confineCommand(sandbox, request)) ??
       service.planCommand(request);
-    const other = await this.#run(options, watch, { ...program, confinement: { ...confined, execAnswerer: watch } });
+    const other = await this.#run(options, supervisor, {
+      ...program,
+      confinement: { ...confined, execAnswerer: supervisor },
+    });
     // What kept a sandbox from waiting for this one may have passed when the next comes.
     if (standby !== null) void other.closed.then(() => this.#standbys?.commandEnded(standby, ioOf(options)));
     return other;
@@ -113,17 +116,17 @@ export class KernelWatchedShells implements WatchedShells {
 
   /** In a sandbox that was made without the command; null when there is none. */
   async #startLate(
-    options: WatchedShellOptions,
-    watch: ExecWatch,
+    options: SupervisedShellOptions,
+    supervisor: ExecSupervisor,
     standby: Standby,
-  ): Promise<KernelWatchedShell | null> {
+  ): Promise<KernelSupervisedShell | null> {
     const io = ioOf(options);
     const waiting = await this.#standbys?.take(standby, io) ?? null;
     if (waiting === null) return null;
-    const shell = new KernelWatchedShell(watch, this.#options.backend, () => this.#shells.delete(shell));
+    const shell = new KernelSupervisedShell(supervisor, this.#options.backend, () => this.#shells.delete(shell));
     shell.isAlone = true;
     try {
-      const started = await this.#begin(options, shell, await waiting.run(standby.command, watch));
+      const started = await this.#begin(options, shell, await waiting.run(standby.command, supervisor));
       // For the commands after this one.
       this.#standbys?.commandBegan(standby, io);
       void started.closed.then(() => this.#standbys?.commandEnded(standby, io));
@@ -136,7 +139,7 @@ export class KernelWatchedShells implements WatchedShells {
   }
 
   /** A Bash that asks by itself: it is confined like any other, but the kernel is not asked to ask. */
-  async #startPatched(options: WatchedShellOptions, patchedBash: PatchedBash): Promise<WatchedShell> {
+  async #startPatched(options: SupervisedShellOptions, patchedBash: PatchedBash): Promise<SupervisedShell> {
     if (this.#isClosed) throw internalError("Cannot start a shell: the server is shutting down");
     const { backend, service, serverEnv } = this.#options;
     const { command, login, cwd } = options;
@@ -188,12 +191,12 @@ export class KernelWatchedShells implements WatchedShells {
   }
 
   async #run(
-    options: WatchedShellOptions,
+    options: SupervisedShellOptions,
     guard: ShellGuard,
     program: Omit<SpawnRequest, "io">,
-  ): Promise<KernelWatchedShell> {
+  ): Promise<KernelSupervisedShell> {
     const { backend } = this.#options;
-    const started = new KernelWatchedShell(guard, backend, () => this.#shells.delete(started));
+    const started = new KernelSupervisedShell(guard, backend, () => this.#shells.delete(started));
     const { confinement } = program;
     const prepare: Prepare | undefined = confinement && (async (leftovers) => {
       const prepared = await confinement.prepare(leftovers);
@@ -210,10 +213,10 @@ export class KernelWatchedShells implements WatchedShells {
   }
 
   async #begin(
-    options: WatchedShellOptions,
-    started: KernelWatchedShell,
+    options: SupervisedShellOptions,
+    started: KernelSupervisedShell,
     process: SpawnedProcess,
-  ): Promise<KernelWatchedShell> {
+  ): Promise<KernelSupervisedShell> {
     started.begin(process);
     process.begin({
       output: (stream, bytes) => options.onOutput(stream === "stderr" ? "stderr" : "stdout", bytes),
@@ -229,10 +232,10 @@ export class KernelWatchedShells implements WatchedShells {
   #adviceOn(obstacle: string): string {
     if (isExhaustion(obstacle)) return "; try again when other programs have ended";
     // Where there are no sandboxes at all another Bash does not help.
-    return this.#options.service.obstacle === null ? "; a patched Bash (--bash) needs no watching" : "";
+    return this.#options.service.obstacle === null ? "; a patched Bash (--bash) needs no supervision" : "";
   }
 
-  /** Watches a real program and denies it: that takes all that watching takes. */
+  /** Supervises a real program and denies it: that takes all that supervision takes. */
   async #look(): Promise<string | null> {
     if (!CAN_TRACE) {
       return `it needs Linux on x86-64; this is ${Deno.build.os} on ${Deno.build.arch}`;
@@ -264,6 +267,6 @@ export class KernelWatchedShells implements WatchedShells {
   }
 }
 
-function ioOf({ stdin, output }: WatchedShellOptions): ProcessIo {
+function ioOf({ stdin, output }: SupervisedShellOptions): ProcessIo {
   return { type: "pipe", stdin: stdin ?? "closed", ...(output === "merged" ? { stderr: "joined" } : {}) };
 }

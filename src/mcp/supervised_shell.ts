@@ -1,14 +1,14 @@
 /**
  * The seam between the MCP tool and what runs under it: a shell whose starter decides every execve.
  *
- * Types only. An implementation promises that no program of the shell runs undecided. Where calls cannot be watched,
+ * Types only. An implementation promises that no program of the shell runs undecided. Where calls cannot be supervised,
  * `obstacle` says why, and `start` rejects with the same words. Rules, prompts and results belong to the other side.
  */
 
-import type { ExecJudge } from "../process/watched/exec_decision.ts";
+import type { ExecJudge } from "../process/supervised/exec_decision.ts";
 import type { Sandbox } from "../protocol/sandbox.ts";
 
-export type { EscalationOutcome, ExecCall, ExecVerdict, StrictEnd } from "../process/watched/exec_decision.ts";
+export type { EscalationOutcome, ExecCall, ExecVerdict, StrictEnd } from "../process/supervised/exec_decision.ts";
 
 /** A Bash that asks before each exec of its own, and the program it asks with. */
 export interface PatchedBash {
@@ -17,7 +17,7 @@ export interface PatchedBash {
   readonly wrapper?: string;
 }
 
-export interface WatchedShellOptions extends ExecJudge {
+export interface SupervisedShellOptions extends ExecJudge {
   /** Absolute path of the shell. Ignored when there is a patched one. */
   readonly shell: string;
   readonly command: string;
@@ -44,7 +44,7 @@ export interface WatchedShellOptions extends ExecJudge {
   onOutput(stream: "stdout" | "stderr", bytes: Uint8Array<ArrayBuffer>): void;
 }
 
-export interface WatchedShellCounters {
+export interface SupervisedShellCounters {
   /** Calls that were looked at. */
   readonly execs: number;
   readonly run: number;
@@ -56,7 +56,7 @@ export interface WatchedShellCounters {
   readonly refused: number;
 }
 
-export interface WatchedShell {
+export interface SupervisedShell {
   readonly pid: number;
   /** The shell's own end. `signal` is a name such as `SIGKILL`. */
   readonly exited: Promise<{ readonly exitCode: number; readonly signal: string | null }>;
@@ -77,14 +77,14 @@ export interface WatchedShell {
   stopReading(): void;
   /** Ends everything that the shell started, escalated programs too. Resolves when they are gone. Idempotent. */
   terminate(): Promise<void>;
-  readonly counters: WatchedShellCounters;
+  readonly counters: SupervisedShellCounters;
 }
 
-export interface WatchedShells {
-  /** Why no shell can be watched here; null when one can. Asked of the system until one can. */
+export interface SupervisedShells {
+  /** Why no shell can be supervised here; null when one can. Asked of the system until one can. */
   obstacle(): Promise<string | null>;
   /** Rejects, before anything runs, with a `DomainError`. */
-  start(options: WatchedShellOptions): Promise<WatchedShell>;
+  start(options: SupervisedShellOptions): Promise<SupervisedShell>;
   /** Ends all shells. */
   close(): Promise<void>;
 }

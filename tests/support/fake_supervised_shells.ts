@@ -1,5 +1,5 @@
 /**
- * Watched shells that the test plays itself: it says which programs the shell starts, what it writes and how it ends.
+ * Supervised shells that the test plays itself: it says which programs the shell starts, what it writes and how it ends.
  * Nothing is started. Keeps the promises of the seam: an ended shell ends its output and answers no more.
  */
 
@@ -7,14 +7,14 @@ import { internalError } from "../../src/errors.ts";
 import type {
   ExecCall,
   ExecVerdict,
-  WatchedShell,
-  WatchedShellOptions,
-  WatchedShells,
-} from "../../src/mcp/watched_shell.ts";
+  SupervisedShell,
+  SupervisedShellOptions,
+  SupervisedShells,
+} from "../../src/mcp/supervised_shell.ts";
 
-export class FakeShell implements WatchedShell {
+export class FakeShell implements SupervisedShell {
   readonly pid = 4242;
-  readonly options: WatchedShellOptions;
+  readonly options: SupervisedShellOptions;
   readonly written: string[] = [];
   isStdinClosed = false;
   /** What it does not read waits until its end. */
@@ -32,7 +32,7 @@ export class FakeShell implements WatchedShell {
   readonly #exited = Promise.withResolvers<{ exitCode: number; signal: string | null }>();
   readonly #closed = Promise.withResolvers<void>();
 
-  constructor(options: WatchedShellOptions) {
+  constructor(options: SupervisedShellOptions) {
     this.options = options;
   }
 
@@ -96,7 +96,7 @@ export class FakeShell implements WatchedShell {
   }
 }
 
-export class FakeWatchedShells implements WatchedShells {
+export class FakeSupervisedShells implements SupervisedShells {
   readonly shells: FakeShell[] = [];
   /** Why no shell can be started. */
   refusal: string | null = null;
@@ -106,7 +106,7 @@ export class FakeWatchedShells implements WatchedShells {
     return Promise.resolve(this.refusal);
   }
 
-  start(options: WatchedShellOptions): Promise<WatchedShell> {
+  start(options: SupervisedShellOptions): Promise<SupervisedShell> {
     if (this.refusal !== null) return Promise.reject(internalError(this.refusal));
     const shell = new FakeShell(options);
     this.shells.push(shell);

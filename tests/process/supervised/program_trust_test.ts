@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { trustedSearchPath, whyNotTrusted } from "../../../src/process/watched/program_trust.ts";
-import { WritablePlaces } from "../../../src/process/watched/writable_places.ts";
+import { trustedSearchPath, whyNotTrusted } from "../../../src/process/supervised/program_trust.ts";
+import { WritablePlaces } from "../../../src/process/supervised/writable_places.ts";
 import { inScratchDirectory } from "../../support/scratch_directory.ts";
 
 const READ_ONLY = {

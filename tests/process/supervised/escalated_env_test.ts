@@ -6,7 +6,7 @@ import {
   SERVER_VARIABLES,
   WITHHELD_IN_ANY_CASE,
   WITHHELD_VARIABLES,
-} from "../../../src/process/watched/escalated_env.ts";
+} from "../../../src/process/supervised/escalated_env.ts";
 
 function escalated(caller: readonly string[], server: Readonly<Record<string, string>> = {}): string[] {
   const encoder = new TextEncoder();

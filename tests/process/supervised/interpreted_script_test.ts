@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { interpreterLine } from "../../../src/process/watched/interpreted_script.ts";
+import { interpreterLine } from "../../../src/process/supervised/interpreted_script.ts";
 
 /** What begins a file, and how the kernel reads it. */
 const LINES: readonly (readonly [string, readonly string[] | null])[] = [

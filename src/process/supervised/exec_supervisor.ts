@@ -3,7 +3,7 @@
  *
  * Nothing runs undecided. What cannot be read, or whose caller is being traced by somebody else, fails with an error.
  * The first call is our own: by it the launch stub becomes the shell. What runs inside is protected by the sandbox, and
- * not by the decision (`sandbox/README.md` says why), unless strict watching is asked for.
+ * not by the decision (`sandbox/README.md` says why), unless strict supervision is asked for.
  */
 
 import { messageOf } from "../../errors.ts";
@@ -34,7 +34,7 @@ const MAX_READS = 8;
 /** A decision that takes longer waits for a person, and must learn when its caller is gone. */
 const QUICK_DECISION_MS = 20;
 
-export interface ExecWatchOptions extends EscalationOptions {
+export interface ExecSupervisorOptions extends EscalationOptions {
   /** `shell`: only what the shell itself executes is decided. */
   readonly intercept: "all" | "shell";
   /** Whether programs that the shell started may leave the sandbox too. */
@@ -52,16 +52,16 @@ export interface ExecCounters {
   refused: number;
 }
 
-export class ExecWatch implements ExecAnswerer {
+export class ExecSupervisor implements ExecAnswerer {
   readonly counters: ExecCounters = { execs: 0, run: 0, escalated: 0, denied: 0, mismatched: 0, refused: 0 };
-  readonly #options: ExecWatchOptions;
+  readonly #options: ExecSupervisorOptions;
   readonly #escalations: Escalations;
   #lineage: Lineage | null = null;
   readonly #experience = new ExecExperience();
   #reads = 0;
   readonly #waitingReads: (() => void)[] = [];
 
-  constructor(options: ExecWatchOptions) {
+  constructor(options: ExecSupervisorOptions) {
     this.#options = options;
     this.#escalations = new Escalations(options);
   }

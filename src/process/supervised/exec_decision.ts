@@ -48,7 +48,7 @@ export type EscalationOutcome =
   | { readonly type: "abandoned" };
 
 /**
- * With strict watching, why a program that was to run inside did not: it was another than had been decided and was
+ * With strict supervision, why a program that was to run inside did not: it was another than had been decided and was
  * killed, or its caller could not be stopped for the comparison and its call failed.
  */
 export type StrictEnd = "killed" | "refused";
@@ -62,7 +62,7 @@ export interface UndecidedCall extends Pick<ExecCall, "pid" | "isShell"> {
 export interface ExecJudge {
   /**
    * The signal: nobody waits for the answer any more. A failure denies, and its message is not shown to the caller. An
-   * answer that is there at once spares watching whether the caller is.
+   * answer that is there at once spares looking whether the caller is.
    */
   decide(call: ExecCall, signal: AbortSignal): ExecVerdict | Promise<ExecVerdict>;
   onUndecided?(call: UndecidedCall, reason: string): void;

@@ -1,9 +1,9 @@
 /** Every execve of a shell is decided: real shells, real sandboxes, and what each verdict does. */
 
 import assert from "node:assert/strict";
-import { ESCALATE, FORBIDDEN, isAlive, watchEachWay, watchTest } from "../support/watched_scene.ts";
+import { ESCALATE, FORBIDDEN, isAlive, supervisedEachWay, supervisedTest } from "../support/supervised_scene.ts";
 
-watchEachWay("programs of the shell, and of what it started, are asked about", async (scene, sandbox) => {
+supervisedEachWay("programs of the shell, and of what it started, are asked about", async (scene, sandbox) => {
   const { stdout, calls, exitCode } = await scene.run("cd sub; env printf '%s\\n' 'a b'; (sh -c 'ls /dev/null')", {
     sandbox,
   });
@@ -20,7 +20,7 @@ watchEachWay("programs of the shell, and of what it started, are asked about", a
   assert.equal(calls[0]!.env.HOME, scene.ws);
 });
 
-watchEachWay(
+supervisedEachWay(
   "a denied program says so on stderr and ends with 1; the script goes on",
   async (scene, sandbox) => {
     const command =
@@ -33,7 +33,7 @@ watchEachWay(
   },
 );
 
-watchEachWay(
+supervisedEachWay(
   "an escalated program writes outside, with the caller's input, directory and mask",
   async (scene, sandbox) => {
     const command =
@@ -48,20 +48,24 @@ watchEachWay(
   },
 );
 
-watchTest("what is not escalated cannot write outside", async (scene) => {
+supervisedTest("what is not escalated cannot write outside", async (scene) => {
   const { stderr, exitCode } = await scene.run("touch ../out/new");
   assert.match(stderr, /Read-only file system/);
   assert.equal(exitCode, 1);
 });
 
-watchTest("with Landlock what is not escalated cannot write, and what it cannot express is refused", async (scene) => {
-  const { stderr, exitCode } = await scene.run("touch ../out/new", { sandbox: "read /" });
-  assert.match(stderr, /Permission denied/);
-  assert.equal(exitCode, 1);
-  await assert.rejects(scene.run("true"), /Landlock cannot express the policy: /);
-}, { setting: "landlock" });
+supervisedTest(
+  "with Landlock what is not escalated cannot write, and what it cannot express is refused",
+  async (scene) => {
+    const { stderr, exitCode } = await scene.run("touch ../out/new", { sandbox: "read /" });
+    assert.match(stderr, /Permission denied/);
+    assert.equal(exitCode, 1);
+    await assert.rejects(scene.run("true"), /Landlock cannot express the policy: /);
+  },
+  { setting: "landlock" },
+);
 
-watchTest("a program that the shell started cannot leave the sandbox, unless all may", async (scene) => {
+supervisedTest("a program that the shell started cannot leave the sandbox, unless all may", async (scene) => {
   const rules = { touch: ESCALATE };
   const nested = await scene.run("env touch ../out/a; bash -c 'touch ../out/b'", { rules });
   assert.match(nested.stderr, /a'?: Read-only[^]*b'?: Read-only/);
@@ -72,7 +76,7 @@ watchTest("a program that the shell started cannot leave the sandbox, unless all
   assert.ok((await Deno.stat(`${scene.out}/b`)).isFile);
 });
 
-watchTest(
+supervisedTest(
   "copies of the shell are the shell: subshells, pipelines, functions, background jobs, substitutions",
   async (scene) => {
     const command = "(id -u); id -u | cat; f() { id -u; }; f; id -u & wait; echo $(id -u)";
@@ -84,13 +88,13 @@ watchTest(
   },
 );
 
-watchTest("with interception of the shell alone, what its programs run is not asked about", async (scene) => {
+supervisedTest("with interception of the shell alone, what its programs run is not asked about", async (scene) => {
   const { calls, stdout } = await scene.run("env id -u; id -u", { intercept: "shell", rules: { id: FORBIDDEN } });
   assert.deepEqual(calls.map(({ file }) => file), ["/usr/bin/env", "/usr/bin/id"]);
   assert.equal(stdout, `${Deno.uid()}\n`);
 });
 
-watchTest(
+supervisedTest(
   "bash's own fallbacks stay: 127 for a missing program, 126 for one that is not executable, scripts without #!",
   async (scene) => {
     await Deno.writeTextFile(`${scene.ws}/script`, "echo script $1\n", { mode: 0o755 });
@@ -99,7 +103,7 @@ watchTest(
   },
 );
 
-watchTest("the path is judged as it was named: relative, with dots, through links", async (scene) => {
+supervisedTest("the path is judged as it was named: relative, with dots, through links", async (scene) => {
   await Deno.copyFile("/usr/bin/true", `${scene.ws}/sub/prog`);
   await Deno.symlink("sub/prog", `${scene.ws}/link`);
   const { calls, exitCode } = await scene.run("set -e; ./sub/../sub/./prog; cd sub; ../link; PATH=. prog");
@@ -111,7 +115,7 @@ watchTest("the path is judged as it was named: relative, with dots, through link
   ]);
 });
 
-watchTest("arguments and environment of any length and any bytes arrive whole", async (scene) => {
+supervisedTest("arguments and environment of any length and any bytes arrive whole", async (scene) => {
   const python = `import os; a = b"x" * 120000; ` +
     `os.execve("/usr/bin/md5sum", [b"md5sum", b"--", b"\\xff\\xfe"] + [a] * 8, {b"BIG": a, b"A": b"\\xff"})`;
   const { calls } = await scene.run(`python3 -c '${python}'`);
@@ -121,14 +125,14 @@ watchTest("arguments and environment of any length and any bytes arrive whole", 
   assert.equal(env.BIG!.length, 120_000);
 });
 
-watchTest("an escalated program gets bytes that are not text unchanged", async (scene) => {
+supervisedTest("an escalated program gets bytes that are not text unchanged", async (scene) => {
   const { stdout } = await scene.run("printf '%s' $'\\xff\\xfe'; /usr/bin/printf '%s' $'\\xff' | od -An -tx1", {
     rules: { printf: ESCALATE },
   });
   assert.match(stdout, / ff\n$/);
 });
 
-watchTest(
+supervisedTest(
   "the environment of an escalated program: the caller's, without the list, with the server's HOME, and PATH outside of the workspace",
   async (scene) => {
     const command =
@@ -145,7 +149,7 @@ watchTest(
   },
 );
 
-watchTest(
+supervisedTest(
   "an escalated program has the caller's limits, and a signal that ends it becomes 128 and its number",
   async (scene) => {
     const command = "ulimit -n 77; bash -c 'ulimit -n; kill -9 $$'; echo $?";
@@ -154,7 +158,7 @@ watchTest(
   },
 );
 
-watchTest("descriptors beyond the first three are passed on only when the verdict says so", async (scene) => {
+supervisedTest("descriptors beyond the first three are passed on only when the verdict says so", async (scene) => {
   const command = "exec 5> got; sh -c 'echo five >&5'; echo $?; cat got";
   const kept = await scene.run(command, { rules: { sh: ESCALATE } });
   assert.match(kept.stdout, /^2\n/);
@@ -162,7 +166,7 @@ watchTest("descriptors beyond the first three are passed on only when the verdic
   assert.equal(passed.stdout, "0\nfive\n");
 });
 
-watchTest("a signal that the caller handles is passed on to the escalated program", async (scene) => {
+supervisedTest("a signal that the caller handles is passed on to the escalated program", async (scene) => {
   const python =
     "import os, signal; signal.signal(signal.SIGUSR1, print); os.execv('/usr/bin/sleep', ['sleep', '1000'])";
   const running = await scene.start(`python3 -c "${python}"; echo after $?`, {
@@ -175,7 +179,7 @@ watchTest("a signal that the caller handles is passed on to the escalated progra
   assert.equal((await running.outcome()).stdout, "after 138\n");
 });
 
-watchTest("a signal that ends the caller ends the escalated program", async (scene) => {
+supervisedTest("a signal that ends the caller ends the escalated program", async (scene) => {
   let pid = 0;
   const running = await scene.start("sleep 1000; echo after $?", {
     rules: { sleep: ESCALATE },
@@ -190,7 +194,7 @@ watchTest("a signal that ends the caller ends the escalated program", async (sce
   assert.ok(!isAlive(pid));
 });
 
-watchTest("an escalated program ends with its caller, and with the shell", async (scene) => {
+supervisedTest("an escalated program ends with its caller, and with the shell", async (scene) => {
   const started = Promise.withResolvers<number>();
   const running = await scene.start("sleep 1000", {
     rules: { sleep: ESCALATE },
@@ -204,7 +208,7 @@ watchTest("an escalated program ends with its caller, and with the shell", async
   assert.ok(!isAlive(pid));
 });
 
-watchTest("whoever decides is told when nobody waits any more", async (scene) => {
+supervisedTest("whoever decides is told when nobody waits any more", async (scene) => {
   const asked = Promise.withResolvers<number>();
   const aborted = Promise.withResolvers<void>();
   const running = await scene.start("id; echo after $?", {
@@ -219,7 +223,7 @@ watchTest("whoever decides is told when nobody waits any more", async (scene) =>
   assert.match((await running.outcome()).stdout, /after 137/);
 });
 
-watchTest("a judge that fails denies, without telling the caller why", async (scene) => {
+supervisedTest("a judge that fails denies, without telling the caller why", async (scene) => {
   const error = new Error("secret");
   const thrower = () => {
     throw error;
@@ -231,15 +235,15 @@ watchTest("a judge that fails denies, without telling the caller why", async (sc
   }
 });
 
-watchTest("standard input, and output in the order written", async (scene) => {
+supervisedTest("standard input, and output in the order written", async (scene) => {
   const running = await scene.start("cat; echo err >&2; echo out; echo err >&2", { stdin: "open", output: "merged" });
   await running.shell.write(new TextEncoder().encode("typed\n"));
   running.shell.closeStdin();
   assert.equal((await running.outcome()).stdout, "typed\nerr\nout\nerr\n");
 });
 
-watchTest(
-  "strict watching runs programs and scripts like any other, and fails what the kernel fails",
+supervisedTest(
+  "strict supervision runs programs and scripts like any other, and fails what the kernel fails",
   async (scene) => {
     await Deno.writeTextFile(`${scene.ws}/script`, "#!/bin/sh -e\necho script $1\n", { mode: 0o755 });
     await Deno.writeTextFile(`${scene.ws}/odd`, "#!/nowhere/interpreter\n", { mode: 0o755 });
@@ -250,7 +254,7 @@ watchTest(
   },
 );
 
-watchTest("a program that runs itself, or an open file, by what /proc calls it runs inside", async (scene) => {
+supervisedTest("a program that runs itself, or an open file, by what /proc calls it runs inside", async (scene) => {
   await Deno.writeTextFile(`${scene.ws}/script`, "#!/bin/sh\necho script\n", { mode: 0o755 });
   await Deno.symlink("/proc/self/exe", `${scene.ws}/self`);
   const python = "import os; os.execv('/proc/self/exe', ['python3', '-c', 'print(1)'])";
@@ -258,19 +262,19 @@ watchTest("a program that runs itself, or an open file, by what /proc calls it r
   assert.equal(stdout, "1\n2\nscript\n");
 });
 
-watchTest(
+supervisedTest(
   "where the kernel gives no listener, because there is one already, nothing runs and the reason is told",
   async (scene) => {
-    const fixture = new URL("../fixtures/watch_obstacle.ts", import.meta.url).pathname;
+    const fixture = new URL("../fixtures/supervision_obstacle.ts", import.meta.url).pathname;
     const config = new URL("../../deno.json", import.meta.url).pathname;
     const { stdout } = await scene.run(`${Deno.execPath()} run --no-check -A --config ${config} ${fixture}`, {
       sandbox: null,
       env: { ...Deno.env.toObject(), NO_COLOR: "1" },
     });
     const [obstacle, refusal] = stdout.split("\n");
-    assert.match(obstacle!, /cannot watch the programs it starts: Device or resource busy/);
-    const advice = "a patched Bash (--bash) needs no watching";
-    assert.equal(refusal, `Cannot watch the shell's programs: ${obstacle}; ${advice}`);
+    assert.match(obstacle!, /cannot supervise the programs it starts: Device or resource busy/);
+    const advice = "a patched Bash (--bash) needs no supervision";
+    assert.equal(refusal, `Cannot supervise the shell's programs: ${obstacle}; ${advice}`);
     assert.doesNotMatch(stdout, /something ran/);
   },
 );

@@ -1,7 +1,7 @@
 /** Which signals a program gets of those that wait for its caller. */
 
 import assert from "node:assert/strict";
-import { signalsToPass } from "../../../src/process/watched/passed_signals.ts";
+import { signalsToPass } from "../../../src/process/supervised/passed_signals.ts";
 
 const [USR1, TERM, CONT, STOP, TSTP, LAST] = [10, 15, 18, 19, 20, 64] as const;
 

@@ -1,18 +1,18 @@
 /** Shells whose every execve is decided, on this machine, with files to be confined to. */
 
-import { KernelWatchedShells } from "../../src/mcp/watched_shells.ts";
+import { KernelSupervisedShells } from "../../src/mcp/supervised_shells.ts";
 import type {
   EscalationOutcome,
   ExecCall,
   ExecVerdict,
-  WatchedShell,
-  WatchedShellCounters,
-  WatchedShellOptions,
-} from "../../src/mcp/watched_shell.ts";
+  SupervisedShell,
+  SupervisedShellCounters,
+  SupervisedShellOptions,
+} from "../../src/mcp/supervised_shell.ts";
 import type { SandboxSetting } from "../../src/launch/backends/sandbox_probe.ts";
 import { NO_LISTENER, NO_SANDBOX, SandboxHost } from "./sandbox_host.ts";
 
-/** Why no shell can be watched here; null when one can. */
+/** Why no shell can be supervised here; null when one can. */
 export const NO_WATCH: string | null = Deno.build.arch !== "x86_64" ? `${Deno.build.arch}` : NO_SANDBOX ?? NO_LISTENER;
 
 export interface Outcome {
@@ -22,7 +22,7 @@ export interface Outcome {
   readonly stderr: string;
   readonly calls: readonly ExecCall[];
   readonly escalations: readonly EscalationOutcome[];
-  readonly counters: WatchedShellCounters;
+  readonly counters: SupervisedShellCounters;
 }
 
 /** A verdict by the name of the program; others run inside. */
@@ -31,14 +31,14 @@ export type Rules = Readonly<Record<string, ExecVerdict>>;
 export const ESCALATE: ExecVerdict = { kind: "escalate" };
 export const FORBIDDEN: ExecVerdict = { kind: "deny", reason: "Execution forbidden by policy" };
 
-export type SceneOptions = Partial<Omit<WatchedShellOptions, "sandbox" | "command">> & {
+export type SceneOptions = Partial<Omit<SupervisedShellOptions, "sandbox" | "command">> & {
   /** As `SandboxHost.sandbox` takes it; null for none. */
   readonly sandbox?: string | null;
   readonly rules?: Rules;
 };
 
 export interface RunningShell {
-  readonly shell: WatchedShell;
+  readonly shell: SupervisedShell;
   readonly calls: ExecCall[];
   readonly escalations: EscalationOutcome[];
   /** Everything so far. */
@@ -46,9 +46,9 @@ export interface RunningShell {
   outcome(): Promise<Outcome>;
 }
 
-export class WatchedScene implements AsyncDisposable {
+export class SupervisedScene implements AsyncDisposable {
   readonly host: SandboxHost;
-  readonly shells: KernelWatchedShells;
+  readonly shells: KernelSupervisedShells;
   readonly serverEnv: Readonly<Record<string, string>>;
 
   private constructor(host: SandboxHost, options: { readonly keepsSandboxes?: boolean } = {}) {
@@ -57,16 +57,16 @@ export class WatchedScene implements AsyncDisposable {
     // As where the server was started with a virtual environment of the workspace.
     const path = `${this.ws}/sub:/usr/bin:/bin`;
     this.serverEnv = { PATH: path, HOME: "/nowhere", XDG_CONFIG_HOME: "/nowhere/config" };
-    this.shells = new KernelWatchedShells({ backend, service, serverEnv: this.serverEnv, ...options });
+    this.shells = new KernelSupervisedShells({ backend, service, serverEnv: this.serverEnv, ...options });
   }
 
-  static async open(setting?: SandboxSetting): Promise<WatchedScene> {
-    return new WatchedScene(await SandboxHost.open(setting));
+  static async open(setting?: SandboxSetting): Promise<SupervisedScene> {
+    return new SupervisedScene(await SandboxHost.open(setting));
   }
 
   /** The same host, where every sandbox is made for its command. Its shells are the caller's to close. */
-  withoutStandbys(): WatchedScene {
-    return new WatchedScene(this.host, { keepsSandboxes: false });
+  withoutStandbys(): SupervisedScene {
+    return new SupervisedScene(this.host, { keepsSandboxes: false });
   }
 
   get ws(): string {
@@ -126,12 +126,12 @@ export interface WatchTestOptions {
 }
 
 /**
- * A test that watches real shells: where none can be watched, or something else is in its way, skipped under a name that
+ * A test that supervises real shells: where none can be supervised, or something else is in its way, skipped under a name that
  * says so.
  */
-export function watchTest(
+export function supervisedTest(
   name: string,
-  fn: (scene: WatchedScene) => Promise<void>,
+  fn: (scene: SupervisedScene) => Promise<void>,
   { obstacle = null, setting }: WatchTestOptions = {},
 ): void {
   const reason = NO_WATCH ?? obstacle;
@@ -139,7 +139,7 @@ export function watchTest(
     name: reason === null ? name : `${name} (SKIPPED: ${reason})`,
     ignore: reason !== null,
     async fn() {
-      await using scene = await WatchedScene.open(setting);
+      await using scene = await SupervisedScene.open(setting);
       await fn(scene);
     },
   });
@@ -153,12 +153,12 @@ const WAYS: readonly (WatchTestOptions & { readonly name: string; readonly sandb
   { name: "no sandbox", sandbox: null },
 ];
 
-/** A test in each kind of sandbox that a shell can be watched in, and in none. */
-export function watchEachWay(
+/** A test in each kind of sandbox that a shell can be supervised in, and in none. */
+export function supervisedEachWay(
   name: string,
-  fn: (scene: WatchedScene, sandbox: string | null) => Promise<void>,
+  fn: (scene: SupervisedScene, sandbox: string | null) => Promise<void>,
 ): void {
-  for (const way of WAYS) watchTest(`${way.name}: ${name}`, (scene) => fn(scene, way.sandbox), way);
+  for (const way of WAYS) supervisedTest(`${way.name}: ${name}`, (scene) => fn(scene, way.sandbox), way);
 }
 
 /** Whether a process runs; one that has ended and is not yet reaped does not. */

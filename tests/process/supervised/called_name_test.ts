@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { bytesOf, lossyText, toByteString } from "../../../src/os/files/byte_string.ts";
-import { wordsOutside } from "../../../src/process/watched/called_name.ts";
+import { wordsOutside } from "../../../src/process/supervised/called_name.ts";
 
 const decoder = new TextDecoder();
 

@@ -13,7 +13,7 @@ import type { SpawnedProcess } from "../backend.ts";
 /** Between two looks for signals: too short for people to notice. */
 const LOOK_MS = 50;
 
-// Linux's numbers: callers are watched nowhere else.
+// Linux's numbers: callers are supervised nowhere else.
 const SIGNALS = 64;
 const SIGCHLD = 17;
 const SIGCONT = 18;
