@@ -145,7 +145,7 @@ Deno.test("zod is imported as the namespace of its small half, so that the bundl
   }
 });
 
-Deno.test("schemas of results are loaded by whoever asks the method table, by the specification, and by nobody else", () => {
+Deno.test("schemas of results are loaded only through the method table and by the specification", () => {
   const files = sourceFiles("src");
   const families = files.map(({ file }) => file).filter((file) => /^src\/protocol\/\w+_results\.ts$/.test(file));
   assert.ok(families.length > 0);
@@ -161,7 +161,7 @@ Deno.test("schemas of results are loaded by whoever asks the method table, by th
   ]);
 });
 
-Deno.test("the specification and its texts are loaded by who is asked for them, and by nobody else", () => {
+Deno.test("the specification and its texts are loaded only by the command and the method that give them out", () => {
   const loaders = importsOf("src").flatMap(({ file, specifier }) => {
     const target = targetOf(file, specifier);
     const isSpec = /^src\/protocol\/spec(\/\w+)?\.ts$/;
@@ -265,7 +265,7 @@ const MUTUAL = [
   ["src/rules/language/expression_parser.ts", "src/rules/language/parameter_parser.ts"],
 ];
 
-Deno.test("no files load each other in a circle, but those that are named here", () => {
+Deno.test("no files load each other in a circle, except those that are named here", () => {
   const files = ["src", "sandbox", "main.ts"].flatMap((place) => sourceFiles(place));
   const loads = new Map(files.map(({ file, text }) => [file, loadsOf(file, text)]));
   const reached = new Map(files.map(({ file }) => {

@@ -99,7 +99,7 @@ for (const [name, open] of Object.entries(DOORS)) {
   });
 }
 
-Deno.test("lines of a conversation that has ended are held against the document", async () => {
+Deno.test("lines of a conversation that has ended are checked against the document", async () => {
   const request = '{"id":1,"method":"environment/status"}\n';
   const seen: string[] = [];
   await assertLines(request, '{"id":1,"result":{"status":"ready"}}\n', (method) => seen.push(method));
@@ -108,7 +108,7 @@ Deno.test("lines of a conversation that has ended are held against the document"
   await assert.rejects(assertLines("", '{"method":"no/such","params":{}}\n'), /the table has no notification/);
 });
 
-Deno.test("what a command sends has to fit the document, and so has what it is sent", async () => {
+Deno.test("what a command sends and gets has to fit the document", async () => {
   const path = await Deno.makeTempFile();
   try {
     const trace = new FrameTrace(path);

@@ -33,7 +33,7 @@ Deno.test("a field of any length stays bounded, and a line stays a line", () => 
   }
 });
 
-Deno.test("no line holds a character that is not seen or turns the direction of what is", () => {
+Deno.test("no line holds a character that is invisible or changes the direction of text", () => {
   const hostile = "a\u009b31m\u2028b\u202ec\u2066";
   for (const format of ["text", "json"] as const) {
     const [line] = written(format, "info", (log) => log.info(`m ${hostile}`, { id: hostile }));

@@ -40,7 +40,7 @@ Deno.test("UnknownMemberLog warns of each unknown member once, by its place", ()
   ]);
 });
 
-Deno.test("UnknownMemberLog has nothing to say of what is known, or no object", () => {
+Deno.test("UnknownMemberLog ignores known members, and values that are not objects", () => {
   const { members, lines } = recorded();
   for (
     const sandbox of [

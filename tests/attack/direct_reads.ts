@@ -56,7 +56,7 @@ Deno.test({
     }),
 });
 
-attack("what everybody may read is read, by the server and by a helper alike", async (scene) => {
+attack("the server and a helper both read what everybody may read", async (scene) => {
   for (const path of [`${scene.ws}/in.txt`, `${scene.out}/o.txt`, "/etc/passwd"]) {
     for (const [name, attempt] of Object.entries(READS)) {
       const expected = await attempt(scene.direct, path);
@@ -116,7 +116,7 @@ async function expectNothingRead(client: Client, path: string, sandbox: object, 
   }
 }
 
-Deno.test(`${USER}: a server that refuses sandboxes reads nothing for them either`, () =>
+Deno.test(`${USER}: a server that refuses sandboxes does not read files for sandboxed requests`, () =>
   inScratchDirectory(async (directory) => {
     await Deno.writeTextFile(`${directory}/file`, "text");
     await using server = await TestServer.start({ args: ["--sandbox", "refuse"] });

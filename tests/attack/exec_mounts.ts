@@ -46,7 +46,7 @@ async function refuses(scene: SupervisedScene, path: string, sandbox?: string): 
   assert.ok(!Array.from(Deno.readDirSync(scene.out)).some(({ name }) => name === "WIN"));
 }
 
-attack("the workspace, and a directory of it, mounted elsewhere", async (scene) => {
+attack("the workspace and a directory of it are mounted elsewhere", async (scene) => {
   const aliases = [`${scene.out}/all`, `${scene.out}/sub`];
   await mount("--bind", scene.ws, aliases[0]!);
   await mount("--bind", `${scene.ws}/sub`, aliases[1]!);
@@ -61,7 +61,7 @@ attack("the workspace, and a directory of it, mounted elsewhere", async (scene) 
   }
 });
 
-attack("what was granted is the second place, and the program lies in the first", async (scene) => {
+attack("the second place was granted, and the program lies in the first", async (scene) => {
   const granted = `${scene.ws}/granted`;
   await Deno.mkdir(`${scene.out}/tools`);
   // The workspace is known before anything is mounted there.
@@ -77,7 +77,7 @@ attack("what was granted is the second place, and the program lies in the first"
   }
 });
 
-attack("what cannot be written in either place leaves the sandbox", async (scene) => {
+attack("a program that cannot be written in either place leaves the sandbox", async (scene) => {
   const [tools, shown] = [`${scene.out}/tools`, `${scene.ws}/shown`];
   await Deno.mkdir(tools);
   await Deno.writeTextFile(`${tools}/mytool`, "#!/bin/sh\nexit 7\n", { mode: 0o755 });

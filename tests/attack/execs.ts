@@ -144,7 +144,7 @@ threading.Thread(target=lambda: os.execv("./touch", ["touch"])).start()`,
 };
 
 for (const [name, program] of Object.entries(CALLS)) {
-  attack(`no way to name it lets the attacker's own program out: ${name}`, async (scene) => {
+  attack(`the attacker's own program does not get out, however it is named: ${name}`, async (scene) => {
     await layEvil(scene);
     await Deno.writeTextFile(`${scene.ws}/attack.py`, program.replaceAll("${OUT}", scene.out));
     const { calls, stderr } = await scene.run(`${PYTHON} attack.py`, { ...TOUCH_IS_ALLOWED, escalate: "all" });

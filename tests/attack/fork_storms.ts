@@ -80,13 +80,13 @@ function endless(): { look: () => Sighting; end: () => void } {
   return { look, end: () => void (isOver = true) };
 }
 
-Deno.test("the limit: without standing still whoever is always new is left over, and told", async () => {
+Deno.test("the limit: without freezing, processes that always fork anew survive, and are reported", async () => {
   const { look } = endless();
   const { survivors, isOutrun } = await endProcesses({ look, groups: () => [] }, 0);
   assert.deepEqual([survivors.length, isOutrun], [1, true]);
 });
 
-Deno.test("whoever is always new is ended by standing still once", async () => {
+Deno.test("processes that always fork anew are ended by freezing them once", async () => {
   const { look, end } = endless();
   let stills = 0;
   const standStill = (work: () => void) => {
@@ -99,7 +99,7 @@ Deno.test("whoever is always new is ended by standing still once", async () => {
   assert.deepEqual([survivors, stills], [[], 1]);
 });
 
-Deno.test("a process that cannot be killed does not make the others stand still", async () => {
+Deno.test("a process that cannot be killed does not leave the others frozen", async () => {
   const stuck = { pid: 2 ** 22 + 1, ppid: 1, pgid: 0, sid: 0, state: "D", startTime: 1n } as unknown as ProcessStat;
   let stills = 0;
   const standStill = () => Promise.resolve(++stills > 0);

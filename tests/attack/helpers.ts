@@ -75,7 +75,7 @@ attack("a helper fed garbage, or a frame of a gigabyte, ends at once and has don
   assert.equal(Deno.readTextFileSync(path), "written");
 });
 
-attack("a helper that is asked for more than the policy grants has nobody to ask but the kernel", async (scene) => {
+attack("a helper that is asked for more than the policy grants is refused by the kernel", async (scene) => {
   const { out } = await scene.copy();
   const paths = (out: string) => [`${out}/o.txt`, `${out}/new`, `/proc/self/root${out}/o.txt`];
   for (const path of paths(out)) {
@@ -168,7 +168,7 @@ attack(
   { not: NO_WRITABLE_DIRECTORY },
 );
 
-attack("nobody inside a sandbox speaks for a helper, or listens to one", async (scene) => {
+attack("no program inside a sandbox can write to a helper's connection or read from it", async (scene) => {
   const path = `${scene.ws}/in.txt`;
   const files = await scene.files();
   await write(files, path, "a helper runs");

@@ -83,7 +83,7 @@ const TIOCSTI = 0x5412;
 const F_SETLEASE = 1024;
 const F_RDLCK = 0;
 
-attack("no kernel interface goes round the filter", (scene) =>
+attack("no kernel interface gets around the filter", (scene) =>
   allFiltered(scene, {
     io_uring_setup: call("io_uring_setup", 1, 0),
     io_uring_enter: call("io_uring_enter", -1),
@@ -194,7 +194,7 @@ attack("an abstract socket is neither connected to nor offered", async (scene) =
   assert.equal((await scene.hostile(offer())).report?.results[1], "EPERM");
 });
 
-attack("shared memory and message queues of the host are not there", async (scene) => {
+attack("shared memory and message queues of the host do not exist inside", async (scene) => {
   const key = 0x41740000 + crypto.getRandomValues(new Uint16Array(1))[0]!;
   const queue = `attack-${crypto.randomUUID()}`;
   const IPC_CREAT = 0o1000;
@@ -308,7 +308,7 @@ attack("the kernel's settings are not written, whoever owns them", async (scene)
   assert.deepEqual([written, code], [[], 0]);
 });
 
-attack("a process has no descriptor but 0 to 2, and finds no other's that leads anywhere", async (scene) => {
+attack("a process has only the descriptors 0 to 2, and finds no usable ones of other processes", async (scene) => {
   // One program and no pipeline: another that is just being loaded has its libraries open.
   const script = "exec ls -l /proc/[0-9]*/fd/ 2>/dev/null";
   // A root's null device lies on a mount of its own, which has no place: its path there is the shortest.
@@ -323,7 +323,7 @@ attack("a process has no descriptor but 0 to 2, and finds no other's that leads 
   assert.match(own.stdout, /^0 1 2( \d+)?\n$/);
 });
 
-attack("a process on a terminal controls no other's groups", async (scene) => {
+attack("a process on a terminal controls only its own groups", async (scene) => {
   const steps: Step[] = [["setpgid", Deno.pid, 0], ["tcsetpgrp", 0, Deno.pid]];
   const text = await scene.hostileOnTerminal(steps, scene.policy);
   assert.match(text, /"results":\["(ESRCH|EPERM)","(ESRCH|EPERM|EINVAL)"\]/);

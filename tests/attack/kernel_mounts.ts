@@ -115,7 +115,7 @@ attack("no process of the host is made the first to be ended by way of another p
   assert.equal((await scene.run(script, { sandbox })).stdout, "");
 }, { unless: NO_FOREIGN_PROCFS });
 
-attack("what is mounted where nobody confined can go is no reason not to start", async (scene) => {
+attack("a mount that no confined program can reach does not prevent the start", async (scene) => {
   await Deno.mkdir(`${scene.ws}/closed`);
   await withMounted(scene, { "closed/proc": ["-t", "proc", "proc"] }, async () => {
     await Deno.chmod(`${scene.ws}/closed`, 0o700);

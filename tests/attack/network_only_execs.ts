@@ -17,7 +17,7 @@ function attack(name: string, fn: (scene: SupervisedScene) => Promise<void>): vo
 /** A program of the attacker's. If it runs outside, there is a file that nobody else makes. */
 const writeEvil = (scene: SupervisedScene) => `printf '#!/bin/sh\\n: > ${scene.out}/WIN\\n' > touch; chmod 755 touch`;
 
-attack("nothing leaves that it can have written", async (scene) => {
+attack("nothing that the sandbox could have written leaves it", async (scene) => {
   const { stderr } = await scene.run(`${writeEvil(scene)}; ./touch x`, {
     ...TOUCH_IS_ALLOWED,
     sandbox: "unrestricted",
@@ -28,7 +28,7 @@ attack("nothing leaves that it can have written", async (scene) => {
   assert.ok(!namesIn(scene.out).includes("WIN"));
 });
 
-attack("what others own leaves, and from root nothing unnamed", async (scene) => {
+attack("programs of other users leave; for root only those that are named", async (scene) => {
   const sandbox = "unrestricted";
   const command = `/usr/bin/touch ${scene.out}/FINE`;
   const { escalations } = await scene.run(command, { ...TOUCH_IS_ALLOWED, sandbox });

@@ -109,7 +109,7 @@ attack("a repository's directory that is a link is refused before anything runs"
   assert.equal((await scene.run("echo x > sub/ran")).code, 0);
 }, { not: NO_WRITABLE_DIRECTORY });
 
-attack("what is denied is not read, whatever it is called", async (scene) => {
+attack("a denied file is not read under any name", async (scene) => {
   const link = "ln -sf ../out/secret s";
   assert.equal((await scene.run(link, { sandbox: null })).code, 0);
   await allFail(
@@ -149,7 +149,7 @@ attack("what a pattern denies is not read, however strange its name", async (sce
   assert.equal((await scene.run(script, { sandbox })).stdout, "1\n");
 }, { not: NOTHING_HIDDEN });
 
-attack("a name that is not text cannot pass for one that is", async (scene) => {
+attack("a name that is not text is not mistaken for one that is", async (scene) => {
   // Two names that look alike once decoded: a mask by name would cover one of them.
   const make = `printf hidden > "$(printf 'sub/x\\377.key')"; printf decoy > "$(printf 'sub/x\\357\\277\\275.key')"`;
   assert.equal((await scene.run(make, { sandbox: null })).code, 0);
@@ -252,7 +252,7 @@ attack("nothing that a process leaves behind outlives it", async (scene) => {
   assert.deepEqual(processesMarked(mark), []);
 }, { not: { landlock: "it has no process namespace: the server searches for what is left, which other tests prove" } });
 
-attack("nobody outside is signalled, by number, by group or all at once", async (scene) => {
+attack("no process outside is signalled, by number, by group or all at once", async (scene) => {
   // A signal that does nothing to those who do not listen: should a sandbox not hold, everybody gets it.
   const SIGWINCH = 28;
   let heard = 0;

@@ -52,7 +52,7 @@ Deno.test("splitCommand() takes a hidden command and never suggests one", () => 
   }
 });
 
-Deno.test("a refusal shows no character that a terminal obeys, wherever its words come from, and keeps its lines", () => {
+Deno.test("a refusal shows no character that controls a terminal, whatever it quotes, and keeps its lines", () => {
   const { message } = refusal("cannot read it: readfile '/\u202etxt'\n  \u001b[31mé");
   assert.equal(message, "cannot read it: readfile '/\\u202etxt'\n  \\u001b[31mé");
 });

@@ -25,7 +25,7 @@ Deno.test("flags of a command that runs another one end at its first word", () =
   assert.deepEqual(parsed(["-t", "--", "-x", "@y"]), { ...NONE, tty: true, words: ["-x", "@y"] });
 });
 
-Deno.test("short letters are written together, and a value behind its letter", () => {
+Deno.test("short letters may be written together, and a value directly after its letter", () => {
   assert.deepEqual(parsed(["-it", "-C/work", "sh"]), {
     ...NONE,
     interactive: true,
@@ -37,7 +37,7 @@ Deno.test("short letters are written together, and a value behind its letter", (
   assert.deepEqual(parsed(["-e", "A=1,2", "-eB=3"]), { ...NONE, env: ["A=1,2", "B=3"] });
 });
 
-Deno.test("@NAME is a place in front of the command, and a word behind it", () => {
+Deno.test("@NAME is a place before the command, and a word after it", () => {
   assert.deepEqual(parsed(["@devbox", "-i", "cat", "@file"]), {
     ...NONE,
     place: "devbox",

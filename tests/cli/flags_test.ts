@@ -99,7 +99,7 @@ Deno.test("parseFlags() reads switches from variables as true, false, 1 or 0", (
   );
 });
 
-Deno.test("parseFlags() holds variables to the rules of their flags and names them", () => {
+Deno.test("parseFlags() checks variables by the rules of their flags and names them", () => {
   const cases: [Env, string][] = [
     [{ EXEC_SERVER_LISTEN: "" }, "EXEC_SERVER_LISTEN must not be empty"],
     [{ EXEC_SERVER_MODE: "" }, 'EXEC_SERVER_MODE must be slow, fast or best, not ""'],
@@ -110,7 +110,7 @@ Deno.test("parseFlags() holds variables to the rules of their flags and names th
   for (const [env, message] of cases) assert.equal(complaintOf([], env), message);
 });
 
-Deno.test("parseFlags() leaves variables alone that stand in for no flag", () => {
+Deno.test("parseFlags() ignores variables that belong to no flag", () => {
   const env = { EXEC_SERVER_PORT: "tcp://10.0.0.1:80", EXEC_SERVER_HELP: "1", EXEC_SERVER_VERSION: "1", LISTEN: "x" };
   assert.deepEqual(valuesOf([], env), DEFAULTS);
 });
@@ -227,7 +227,7 @@ Deno.test("parseFlags() splits argv as parseArgs of node:util does", () => {
   assert.ok(compared > 200, `${compared} command lines were taken`);
 });
 
-Deno.test("environmentVariable() derives the name from the flag, and none for actions", () => {
+Deno.test("environmentVariable() derives the name from the flag; actions have none", () => {
   assert.equal(environmentVariable("wait-ms", TABLE["wait-ms"]), "EXEC_SERVER_WAIT_MS");
   assert.equal(environmentVariable("help", TABLE.help), null);
 });

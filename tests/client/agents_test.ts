@@ -19,7 +19,7 @@ Deno.test("for agents: portions, texts and ports", async (t) => {
     assert.deepEqual([second.text, second.running, second.status!.code], ["two\n", false, 0]);
   });
 
-  await t.step("what is too much is left out in the middle, and counted", async () => {
+  await t.step("if there is too much, the middle is left out, and counted", async () => {
     const { text, omittedBytes, process } = await box.runUntil(["seq", "100000"], { maxBytes: 100 });
     assert.match(text, /^1\n2\n[\s\S]*\n… \d+ bytes left out …\n[\s\S]*100000\n$/);
     assert.ok(omittedBytes > 500_000);
@@ -52,7 +52,7 @@ Deno.test("for agents: portions, texts and ports", async (t) => {
     await assert.rejects(silent.waitForText("x", { timeout: 30 }), TimedOutError);
   });
 
-  await t.step("several may wait for texts at a time, and who is aborted takes nothing", async () => {
+  await t.step("several searches for texts may wait at a time, and an aborted one removes nothing", async () => {
     const process = await box.spawn(["sh", "-c", "echo first; read x; echo ready; echo error; cat"], {
       stdin: "piped",
     });

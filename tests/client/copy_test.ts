@@ -79,7 +79,7 @@ Deno.test("a tree arrives as it is, there and back again, and a second time over
     assert.deepEqual(await describe(`${directory}/flushed`), expected);
   }));
 
-Deno.test("single files, also by a link; what is ignored stays; what is there besides stays, too", () =>
+Deno.test("single files, also by a link; ignored files are not copied, and other files at the destination stay", () =>
   withTree(async (box, directory) => {
     const tree = `${directory}/tree`;
     const told: string[] = [];
@@ -103,7 +103,7 @@ Deno.test("single files, also by a link; what is ignored stays; what is there be
     assert.equal(await Deno.readTextFile(`${directory}/merged/sub/mine`), "mine");
   }));
 
-Deno.test("one file that cannot be copied is told, and the others are copied", () =>
+Deno.test("a file that cannot be copied is reported, and the others are copied", () =>
   withTree(async (box, directory) => {
     const tree = `${directory}/tree`;
     for (const target of ["put", "get"]) await Deno.mkdir(`${directory}/${target}/text`, { recursive: true });

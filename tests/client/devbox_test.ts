@@ -56,7 +56,7 @@ Deno.test("box.run() and box.$", async (t) => {
     await assert.rejects(box.run(["true"], { timeout: "soon" }), /timeout must be a positive number of milliseconds/);
   });
 
-  await t.step("values of a template are words, whatever they hold", async () => {
+  await t.step("values of a template stay single words, whatever they hold", async () => {
     const nasty = ["it's", "$(touch /tmp/never)", 'a "b" c', "", "*", "\n", "-n"];
     assert.equal(await box.$`printf '[%s]' ${nasty}`.text(), nasty.map((word) => `[${word}]`).join(""));
     assert.equal(await box.$`printf %s --prefix=${"a b"}`.text(), "--prefix=a b");
@@ -107,17 +107,17 @@ Deno.test("box.spawn()", async (t) => {
     assert.equal((await cat.status).success, true);
   });
 
-  await t.step("status is known without anybody reading, however much is written", async () => {
+  await t.step("status is known even if nobody reads, however much is written", async () => {
     const flood = await box.spawn(["sh", "-c", "head -c 5000000 /dev/zero; head -c 5000000 /dev/zero >&2"]);
     assert.equal((await flood.status).code, 0);
   });
 
-  await t.step("reading one stream is not held up by the other", async () => {
+  await t.step("reading one stream does not wait for the other", async () => {
     const flood = await box.spawn(["sh", "-c", "head -c 5000000 /dev/zero >&2; echo done"]);
     assert.equal(await flood.stdout.text(), "done\n");
   });
 
-  await t.step("a stream that is taken late and has lost something says so", async () => {
+  await t.step("a stream that is read late and has lost something reports that", async () => {
     const flood = await box.spawn(["head", "-c", "5000000", "/dev/zero"]);
     await flood.wait({ until: "closed" });
     await assert.rejects(flood.stdout.text(), OutputGapError);
@@ -213,7 +213,7 @@ Deno.test("box.spawn()", async (t) => {
     assert.equal(handle.running, false);
   });
 
-  await t.step("snapshot, and input that there is none", async () => {
+  await t.step("snapshot, and a process without an input", async () => {
     const process = await box.spawn(["sh", "-c", "echo out; echo err >&2"]);
     await process.wait({ until: "closed" });
     const { stdout, stderr, running, exitCode } = await process.snapshot();
@@ -223,7 +223,7 @@ Deno.test("box.spawn()", async (t) => {
   });
 });
 
-Deno.test("who is not let in learns why", async (t) => {
+Deno.test("a client that is not let in gets the reason", async (t) => {
   await using server = await TestServer.start({ args: ["--ws-auth", "url-token"] });
   const url = new URL(server.url);
   const token = url.searchParams.get("token")!;
@@ -257,7 +257,7 @@ Deno.test("who is not let in learns why", async (t) => {
     await assert.rejects(connect(server.url, { token, signal: AbortSignal.timeout(50) }), AbortedError);
   });
 
-  await t.step("what is not an address", async () => {
+  await t.step("texts that are not addresses", async () => {
     await assert.rejects(connect("nonsense"), ConnectionRefusedError);
     await assert.rejects(connect("ftp://x"), /must be ws:, wss: or unix:/);
     await assert.rejects(connect("ws://127.0.0.1:1"), ConnectionRefusedError);

@@ -17,7 +17,7 @@ Deno.test("a key is found by its whole name, the first one counts, and removing 
     assert.equal(await pins.get("host box"), null);
   }));
 
-Deno.test("a file that cannot be read or written is no licence to trust anybody", () =>
+Deno.test("if the file cannot be read or written, nobody is trusted", () =>
   inScratchDirectory(async (directory) => {
     await assert.rejects(filePins(directory).get("host box"), /cannot read the keys of executors/);
     await assert.rejects(filePins(`${directory}/none/known`).set("host box", "SHA256:one"), /cannot remember/);

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { connect, ServerError } from "../../src/client/mod.ts";
 import { TestServer } from "../support/test_server.ts";
 
-Deno.test("box.call() with content that is no base64 is refused like any other request, however long it is", async () => {
+Deno.test("box.call() with content that is not base64 is refused like any other wrong request, however long it is", async () => {
   await using server = await TestServer.start();
   await using box = await connect(server.url);
   const long = "QUJD".repeat(64 * 1024);

@@ -104,7 +104,7 @@ Deno.test("a start that fails leaves nobody waiting, and the reason is the one t
   assert.equal((await box.run(["true"])).code, 0);
 });
 
-Deno.test("what must not be repeated fails with an unknown outcome, and what may be is repeated", async () => {
+Deno.test("requests that must not be repeated fail with an unknown outcome, and others are repeated", async () => {
   await using server = await TestServer.start();
   await using relay = new Relay(server.port);
   await using box = await connect(`ws://127.0.0.1:${relay.port}`, PATIENT);
@@ -144,7 +144,7 @@ Deno.test("when the server is gone for good everything that waits fails with the
   await box.close();
 });
 
-Deno.test("what has a deadline or a signal ends by it also while the connection is lost", async () => {
+Deno.test("deadlines and signals also work while the connection is lost", async () => {
   await using server = await TestServer.start();
   await using relay = new Relay(server.port);
   let token = Promise.resolve("any");
@@ -182,7 +182,7 @@ Deno.test("a session that the server does not know any more is expired at once",
   await box.close();
 });
 
-Deno.test("a session that somebody else takes over is not taken back", async () => {
+Deno.test("a session that another client takes over is not taken back", async () => {
   await using server = await TestServer.start();
   const box = await connect(server.url, PATIENT);
   const { status } = await box.spawn(["sleep", "1000"]);
@@ -196,7 +196,7 @@ Deno.test("a session that somebody else takes over is not taken back", async () 
   await box.close();
 });
 
-Deno.test("a connection that says nothing any more is given up by the heartbeat", async () => {
+Deno.test("the heartbeat gives up a connection that has become silent", async () => {
   await using server = await TestServer.start();
   await using proxy = new FaultyProxy({
     port: server.port,

@@ -51,7 +51,7 @@ Deno.test("decodeWithBuffer() refuses what is not base64", () => {
   }
 });
 
-Deno.test("what a server sends for base64 and is none is its mistake", () => {
+Deno.test("wrong base64 from a server is a ProtocolError", () => {
   for (const sent of ["AAA!", "A", 7, null, undefined, {}]) {
     assert.throws(() => decodeBase64(sent as string), ProtocolError, `${sent}`);
   }
@@ -163,7 +163,7 @@ Deno.test("readInbound() tells whose answer it is that cannot be read", () => {
   ) assert.deepEqual(readInbound(text!), { type: "malformed", id: 1, reason });
 });
 
-Deno.test("isRepeatable() lets nothing be done twice that would show", () => {
+Deno.test("isRepeatable() is false for requests that must not be carried out twice", () => {
   const not = [
     "initialize",
     "process/signal",
@@ -187,7 +187,7 @@ Deno.test("isRepeatable() lets nothing be done twice that would show", () => {
   assert.equal(isRepeatable("fs/remove", { force: false }), false);
 });
 
-Deno.test("readWelcome() gives what an older server leaves out its default, and wants a session", () => {
+Deno.test("readWelcome() has defaults for what an older server leaves out, and needs a session", () => {
   const { environmentInfo, detachTtlMs } = readWelcome({ sessionId: "s" });
   assert.equal(detachTtlMs, 30_000);
   assert.deepEqual(environmentInfo.shell, { name: "sh", path: "/bin/sh" });
@@ -197,7 +197,7 @@ Deno.test("readWelcome() gives what an older server leaves out its default, and 
   for (const result of [null, {}, { sessionId: 1 }]) assert.throws(() => readWelcome(result), ProtocolError);
 });
 
-Deno.test("statusOf() says of an exit without particulars no more than is known", () => {
+Deno.test("statusOf() says no more than is known about an exit without details", () => {
   const report = {
     exitCode: 3,
     sandboxDenied: false,

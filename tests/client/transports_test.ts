@@ -52,7 +52,7 @@ Deno.test("a websocket of our own over TCP, as Node uses it: much in both direct
   await handle.terminate();
 });
 
-Deno.test("a websocket of our own hears in the server's words why it is refused", () =>
+Deno.test("a websocket of our own reports the server's reason for a refusal", () =>
   inScratchDirectory(async (directory) => {
     await Deno.writeTextFile(`${directory}/token`, "secret");
     const args = ["--ws-auth", "capability-token", "--ws-token-file", `${directory}/token`];
@@ -74,7 +74,7 @@ Deno.test("a websocket of our own hears in the server's words why it is refused"
     await assert.rejects(connect(broken, { token: "secret" }), /header X-Name holds a line break/);
   }));
 
-Deno.test("a websocket of our own to nobody, to something else, and given up", async () => {
+Deno.test("a websocket of our own without a server, to another program, and given up", async () => {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const transport = new NodeSocketTransport(new URL(`ws://127.0.0.1:${listener.addr.port}/?token=hidden`));
   assert.ok(!transport.name.includes("hidden"));
@@ -112,7 +112,7 @@ Deno.test("standard input and output of a command", async () => {
   assert.equal((await box.run(["head", "-c", "3000000", "/dev/zero"])).stdout.length, 3_000_000);
 });
 
-Deno.test("a command that ends takes its session along, and everything fails at once", async () => {
+Deno.test("when the command ends, its session ends, and everything fails at once", async () => {
   const { program, args } = serverCommand();
   const command = [program, ...args, "--listen", "stdio", "--log-level", "error"];
   const box = await connect({ command });

@@ -53,7 +53,7 @@ Deno.test("bytes pass both ways, and each direction ends by itself", async () =>
   });
 });
 
-Deno.test("what is not read holds up its own tunnel and no other", async () => {
+Deno.test("a tunnel that is not read waits, and others go on", async () => {
   await using server = await TestServer.start({ args: ["--allow-tunnel"] });
   await using box = await connect(server.url);
   await listening(async (port, accept) => {
@@ -79,7 +79,7 @@ Deno.test("what is not read holds up its own tunnel and no other", async () => {
   });
 });
 
-Deno.test("a tunnel fails with its connection, and is refused where nobody listens or none are opened", async () => {
+Deno.test("a tunnel fails with its connection, and is refused if nobody listens or the server opens none", async () => {
   await using server = await TestServer.start({ args: ["--allow-tunnel"] });
   await using proxy = new FaultyProxy({
     port: server.port,

@@ -39,7 +39,7 @@ Deno.test("a constructor of one's own makes the sockets, and a lost one is made 
   assert.deepEqual([made(), asked], [2, 2]);
 });
 
-Deno.test("why such a socket was refused is asked over plain HTTP, and told in the server's words", async () => {
+Deno.test("the reason why such a socket was refused is requested over plain HTTP, and reported in the server's words", async () => {
   await using server = await TestServer.start({ args: ["--ws-auth", "url-token"] });
   const url = `ws://127.0.0.1:${server.port}/`;
   const { WebSocket, made } = countedWebSocket();
@@ -54,7 +54,7 @@ Deno.test("why such a socket was refused is asked over plain HTTP, and told in t
   await assert.rejects(connect("ws://127.0.0.1:1", { WebSocket }), ConnectionRefusedError);
 });
 
-Deno.test("how long a session waits is asked for, and what the server grants is told", async () => {
+Deno.test("a client can ask how long its session waits, and learns what the server grants", async () => {
   await using server = await TestServer.start({ args: ["--max-detach-ttl-ms", "7200000"] });
   const granted = async (detachTtl?: string) => {
     await using box = await connect(server.url, { detachTtl });
@@ -82,7 +82,7 @@ await box.$\`printf 'out ü'; printf err >&2\`.inherit();`;
   assert.deepEqual([text(stdout), text(stderr), code], ["out ü", "err", 0]);
 });
 
-Deno.test("a listener that throws harms neither the connection nor the others", async () => {
+Deno.test("an error of a listener affects neither the connection nor other listeners", async () => {
   await using server = await TestServer.start();
   await using box = await connect(server.url);
   const thrown = Promise.withResolvers<string>();

@@ -6,7 +6,7 @@ import { runCli, TestServer } from "../support/test_server.ts";
 
 const TOKEN = "the-token-of-this-test";
 
-Deno.test("this server keeps every promise that `conform` looks at, and nothing is left of the look", async () => {
+Deno.test("this server keeps every promise that `conform` checks, and the checks leave nothing behind", async () => {
   await inScratchDirectory(async (directory) => {
     const [tokenFile, temporary] = [`${directory}/token`, `${directory}/tmp`];
     await Deno.mkdir(temporary);
@@ -47,7 +47,7 @@ Deno.test("`conform` says what a server does not offer", async () => {
   ]]);
 });
 
-Deno.test("`conform` finds a promise that is broken, and says which", async () => {
+Deno.test("`conform` finds a broken promise, and names it", async () => {
   await using server = await TestServer.start();
   await using liar = lyingServer(
     server.url,

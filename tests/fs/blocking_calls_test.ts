@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { BlockingCalls } from "../../src/fs/blocking_calls.ts";
 import { Places } from "../../src/launch/places.ts";
 
-Deno.test("BlockingCalls runs so many calls at once and the rest in order", async () => {
+Deno.test("BlockingCalls runs a limited number of calls at once and the rest in order", async () => {
   const blocking = new BlockingCalls(2);
   const started: number[] = [];
   const calls = Array.from({ length: 5 }, () => Promise.withResolvers<number>());

@@ -113,7 +113,7 @@ Deno.test("a write that the system refuses on another thread fails with its reas
     }
   }));
 
-Deno.test("what has no positions is written from its beginning to its end", () =>
+Deno.test("a file without positions is written from beginning to end", () =>
   inScratchDirectory(async (directory) => {
     const files = createDirectFileSystem();
     const name = await Deno.readTextFile("/proc/self/comm");

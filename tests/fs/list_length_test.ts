@@ -20,7 +20,7 @@ function fitting(entry: FsListEntry): number {
   }
 }
 
-Deno.test("a list may have so many entries as its bytes allow, with what each takes besides its texts", () => {
+Deno.test("a list may have as many entries as its bytes allow, counting what each takes besides its texts", () => {
   assert.equal(fitting(link("t".repeat(4000))), Math.floor(MAX_LIST_BYTES / (LIST_ITEM_BYTES + 1 + 4000)));
 });
 

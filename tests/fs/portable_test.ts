@@ -53,7 +53,7 @@ portableTest("a walk tells which name it could not tell, and goes on", async (fi
   assert.match(errors[0]!.message, NOT_UTF8);
 });
 
-portableTest("a tree with a name that is not UTF-8 is not copied in part without a word", async (files, directory) => {
+portableTest("a tree with a name that is not UTF-8 is not silently copied in part", async (files, directory) => {
   await Deno.mkdir(`${directory}/from`);
   await plantLatinNames(`${directory}/from`, "file");
   await assertFails(copy(files, `${directory}/from`, `${directory}/to`), "invalidRequest", NOT_UTF8);
@@ -71,7 +71,7 @@ portableTest("a name that really holds the replacement character is one like any
   ]);
 });
 
-portableTest("conditional writes of both file systems shut each other out", async (files, directory) => {
+portableTest("conditional writes of both file systems exclude each other", async (files, directory) => {
   const other = createDirectFileSystem();
   for (let round = 0; round < 10; round++) {
     const path = `${directory}/f${round}`;
@@ -139,7 +139,7 @@ Deno.test({
     }),
 });
 
-portableTest("what only keeps a name free for a sandbox is not there", async (files, directory) => {
+portableTest("a sandbox's placeholder counts as missing", async (files, directory) => {
   const [git, mode] = [`${directory}/.git`, 0o1755];
   await Deno.mkdir(git);
   await Deno.chmod(git, mode);

@@ -185,7 +185,7 @@ Deno.test("HttpRequests gives up on a redirect loop after ten", async () => {
   assert.equal(bench.requests.size, 0);
 });
 
-Deno.test("HttpRequests passes over informational responses, not over a switch of protocols", async () => {
+Deno.test("HttpRequests ignores informational responses, but not a switch of protocols", async () => {
   await using server = serve((connection, { path }) =>
     connection.send(
       path === "/101"

@@ -32,7 +32,7 @@ Deno.test("redirected() turns methods into GET as the reference does", () => {
   }
 });
 
-Deno.test("redirected() leaves other statuses, and redirects that lead nowhere, to the caller", () => {
+Deno.test("redirected() returns other statuses, and redirects without a target, to the caller", () => {
   assert.equal(follow(request("GET"), 300, "/to"), null);
   assert.equal(follow(request("GET"), 304, "/to"), null);
   assert.equal(follow(request("GET"), 200, "/to"), null);

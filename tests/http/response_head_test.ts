@@ -25,7 +25,7 @@ Deno.test("parseResponseHead() keeps headers in order with their repeats", () =>
   );
 });
 
-Deno.test("parseResponseHead() takes what servers get away with: no reason, HTTP/1.0, bare line feeds, odd statuses", () => {
+Deno.test("parseResponseHead() accepts common faults of servers: no reason, HTTP/1.0, bare line feeds, odd statuses", () => {
   assert.equal(parse("HTTP/1.1 204").status, 204);
   assert.deepEqual(parse("HTTP/1.0 799 Odd One\nA: b"), { status: 799, headers: [{ name: "a", value: "b" }] });
 });

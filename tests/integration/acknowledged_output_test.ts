@@ -153,7 +153,7 @@ Deno.test("a child whose client does not acknowledge waits, and all others of th
   assert((await untilWaiting(client, "slow")).nextSeq > before, "it has written on");
 });
 
-Deno.test("while its client is away a child writes on as far as it may, waits, and nothing is lost", async () => {
+Deno.test("while its client is away a child writes up to a bound, then waits, and nothing is lost", async () => {
   await using server = await TestServer.start({ args: ["--detached-output-bytes", "4194304"] });
   await using witness = await server.connect(ASKING);
   const first = await server.connect(ASKING);

@@ -107,7 +107,7 @@ Deno.test("a terminal is controlled by one, viewed by another, and its owner see
   assert.ok(view.text.endsWith(text) && text.includes("got one"), text);
 });
 
-Deno.test("who attaches late gets what is retained from the number on, and the end of what has ended", async () => {
+Deno.test("a late attachment gets what is retained from its number on, and the end of an ended process", async () => {
   await using server = await TestServer.start({ args: ["--detached-session-ttl-ms", "1"] });
   const owner = await server.connect({ optionalFields: ["processUid"] });
   const events = owner.follow("p");
@@ -136,7 +136,7 @@ Deno.test("who attaches late gets what is retained from the number on, and the e
   assert.equal(view.lines.at(-1), "closed", "who knows of the exit is told of the end alone");
 });
 
-Deno.test("a viewer that does not read holds up nobody, and is told what it has missed", async () => {
+Deno.test("nobody waits for a viewer that does not read, and it is told what it has missed", async () => {
   await using server = await TestServer.start({ args: ["--retained-output-bytes-per-process", "200000"] });
   await using owner = await server.connect({ optionalFields: ["processUid"] });
   const { uid } = await owner.call("process/start", {
@@ -174,7 +174,7 @@ Deno.test("a viewer that does not read holds up nobody, and is told what it has 
   assert.equal(bytes + dropped, 14_888_896 + "end\n".length);
 });
 
-Deno.test("a name is one living process's, and free when that has closed", async () => {
+Deno.test("a name belongs to one living process, and is free when that has closed", async () => {
   await using server = await TestServer.start();
   await using one = await server.connect({ optionalFields: ["processName"] });
   await using two = await server.connect({ optionalFields: ["processName"] });
@@ -220,7 +220,7 @@ Deno.test("others cannot attach to a process that is not shared, and a missing p
   assert.deepEqual(await client.call("process/detach", { name: "nobody" }), {});
 });
 
-Deno.test("who has detached is told nothing more, and may write again", async () => {
+Deno.test("a detached connection gets no more events, and may write again", async () => {
   await using server = await TestServer.start();
   await using owner = await server.connect({ optionalFields: ["processUid"] });
   const { uid } = await owner.call("process/start", { ...kept(["cat"]), processId: "p", name: "cat", pipeStdin: true });
@@ -236,7 +236,7 @@ Deno.test("who has detached is told nothing more, and may write again", async ()
   assert.equal(view.text, "a");
 });
 
-Deno.test("a connection is attached to so many processes and no more", async () => {
+Deno.test("a connection can be attached to a limited number of processes", async () => {
   await using server = await TestServer.start();
   await using owner = await server.connect({ optionalFields: ["processUid"] });
   const uids: string[] = [];

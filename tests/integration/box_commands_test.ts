@@ -57,7 +57,7 @@ Deno.test("a process that was left running is listed, read, and ended by name", 
     await becomes(async () => JSON.parse((await run("ps", "--json")).stdout).length === 0);
   }));
 
-Deno.test("output that is not retained any more is told", () =>
+Deno.test("output that is not retained any more is reported", () =>
   onServer(async (run) => {
     await run(
       "exec",
@@ -203,7 +203,7 @@ Deno.test("a web server is found by ports and read through a tunnel", () =>
     await run("kill", "--tree", "web");
   }));
 
-Deno.test("info says what is there; words that make no sense are named", () =>
+Deno.test("info describes the server; wrong words are named", () =>
   onServer(async (run, home, url) => {
     const report = JSON.parse((await run("info", "--json")).stdout);
     assert.equal(report.home, home.path);

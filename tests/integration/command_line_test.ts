@@ -73,7 +73,7 @@ Deno.test("a port in use, and an address that is not this machine's, are named",
   assert.deepEqual(strange, { code: 1, stdout: "", stderr: notOurs });
 });
 
-Deno.test("a socket path that cannot be had is named, with what is wrong", () =>
+Deno.test("a socket path that cannot be used is named, with the reason", () =>
   inScratchDirectory(async (directory) => {
     await Deno.writeTextFile(`${directory}/file`, "kept");
     const live = Deno.listen({ transport: "unix", path: `${directory}/live` });
@@ -138,7 +138,7 @@ Deno.test("a server whose address nobody reads serves all the same", () =>
     assert.doesNotMatch(log, /ERROR|\bat /);
   }));
 
-Deno.test("output that cannot be written is a refusal of one line", async () => {
+Deno.test("output that cannot be written gives an error of one line", async () => {
   const { program, args } = serverCommand();
   for (const words of ["--help", "--listen ws://127.0.0.1:0 --log-level error"]) {
     const { code, stderr } = await new Deno.Command("sh", {

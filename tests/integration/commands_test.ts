@@ -64,7 +64,7 @@ Deno.test("ssh gets no variable that holds a token of a server, neither to conne
   assert.doesNotMatch(seen, /TOKEN|SECRET/);
 });
 
-Deno.test("exec takes variables from a file, and what -e says before them", async () => {
+Deno.test("exec takes variables from a file, and -e wins over them", async () => {
   await using home = await CommandHome.make();
   await Deno.writeTextFile(`${home.path}/variables`, "# a comment\nA=1\n\nB=two words=2\n");
   const words = ["exec", "--env-file", "variables", "-e", "A=mine", "--", "sh", "-c", 'echo "$A,$B"'];
@@ -96,7 +96,7 @@ Deno.test({
   },
 });
 
-Deno.test("exec ends with the codes that scripts know", async () => {
+Deno.test("exec ends with the exit codes that scripts know", async () => {
   await using home = await CommandHome.make();
   const codes: [string[], number, RegExp][] = [
     [["exec", "sh", "-c", "kill -TERM $$"], 143, /^$/],

@@ -46,22 +46,31 @@ function record(client: Client, directory: string) {
   return { told, seen };
 }
 
-confinedTest("fs/watch under a sandbox object tells only what the object lets be read", async (server, directory) => {
-  const client = await server.connect();
-  const { told, seen } = record(client, directory);
-  const sandbox = sandboxOf([at(directory, "read"), matching(`${directory}/**/*.env`)]);
-  await client.call("fs/watch", { watchId: 1, path: directory, recursive: true, debounceMs: 1, sandbox });
-  await Deno.writeTextFile(`${directory}/later.env`, "SECRET=1");
-  await Deno.writeTextFile(`${directory}/plain`, "");
-  await seen("created plain");
-  assert.deepEqual([...told].filter((text) => text.includes(".env")), []);
-  const elsewhere = client.call("fs/watch", { watchId: 2, path: "/var", recursive: false, debounceMs: null, sandbox });
-  await assert.rejects(elsewhere, /No such file or directory/);
-  await client.call("fs/unwatch", { watchId: 1 });
-});
+confinedTest(
+  "fs/watch under a sandbox object reports only what the object allows to be read",
+  async (server, directory) => {
+    const client = await server.connect();
+    const { told, seen } = record(client, directory);
+    const sandbox = sandboxOf([at(directory, "read"), matching(`${directory}/**/*.env`)]);
+    await client.call("fs/watch", { watchId: 1, path: directory, recursive: true, debounceMs: 1, sandbox });
+    await Deno.writeTextFile(`${directory}/later.env`, "SECRET=1");
+    await Deno.writeTextFile(`${directory}/plain`, "");
+    await seen("created plain");
+    assert.deepEqual([...told].filter((text) => text.includes(".env")), []);
+    const elsewhere = client.call("fs/watch", {
+      watchId: 2,
+      path: "/var",
+      recursive: false,
+      debounceMs: null,
+      sandbox,
+    });
+    await assert.rejects(elsewhere, /No such file or directory/);
+    await client.call("fs/unwatch", { watchId: 1 });
+  },
+);
 
 confinedTest(
-  "a denied pattern that matches nothing yet is kept to where all else may be read",
+  "a denied pattern that matches nothing yet is enforced where everything else may be read",
   async (server, directory) => {
     const client = await server.connect();
     const { told, seen } = record(client, directory);
@@ -76,7 +85,7 @@ confinedTest(
 
 const NEEDS_HELPER = Deno.uid() === 0 ? "root's watch is a helper's, who has no more rights than the user" : null;
 
-confinedTest(`where everything may be read a watch needs a helper only as root`, async (server, directory) => {
+confinedTest(`if everything may be read, a watch needs a helper only as root`, async (server, directory) => {
   const client = await server.connect();
   const { seen } = record(client, directory);
   const sandbox = sandboxOf([at("/", "read"), at(directory, "write")]);
@@ -95,7 +104,7 @@ confinedTest("the helper of a watch ends with its connection", async (server, di
   await until(() => helpersOf(server).length === 0, () => `helpers ${helpersOf(server)}`);
 });
 
-Deno.test("a sandbox object that makes no sense is refused by fs/watch, too", async () => {
+Deno.test("a malformed sandbox object is refused by fs/watch, too", async () => {
   await using server = await TestServer.start();
   const client = await server.connect();
   const call = client.call("fs/watch", { watchId: 1, path: "/tmp", recursive: false, debounceMs: null, sandbox: {} });

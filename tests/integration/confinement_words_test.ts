@@ -123,7 +123,7 @@ sandboxTest("a policy that confines nothing never gives sandboxDenied", async (c
   }
 });
 
-Deno.test("what a start did not find has one answer, and the log tells directory, program and interpreter apart", async () => {
+Deno.test("a start that misses something has one answer, and the log distinguishes directory, program and interpreter", async () => {
   const confined = NO_SANDBOX === null ? [{ sandboxPolicy: { type: "read-only" } }] : [];
   const script = await Deno.makeTempFile();
   await Deno.writeTextFile(script, "#!/no/such/interpreter\n");

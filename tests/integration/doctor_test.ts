@@ -139,7 +139,7 @@ onChangedMachine("doctor says which setting keeps user namespaces from working",
   ]);
 });
 
-Deno.test("doctor --sandbox refuse is refused everything that confines, and exits 1", async () => {
+Deno.test("doctor --sandbox refuse shows every confining policy as refused, and exits 1", async () => {
   const { code, stdout } = await runCli(["doctor", "--sandbox", "refuse"]);
   assert.equal(code, 1);
   assert.match(stdout, /^ {2}NO {2}read-only .*--sandbox refuse/m);

@@ -69,7 +69,7 @@ Deno.test("a stalled reader stops its own flood, costs little memory, and distur
   assert.equal(closed.params.processId, "flood");
 });
 
-Deno.test("a child that never reads its input holds up neither status nor terminate", async () => {
+Deno.test("neither status nor terminate waits for a child that never reads its input", async () => {
   await using server = await TestServer.start();
   using socket = await RawWebSocket.connect(server.url);
   await socket.handshake();
@@ -95,7 +95,7 @@ Deno.test("a child that never reads its input holds up neither status nor termin
   await socket.readUntil((message) => message.method === "process/closed");
 });
 
-Deno.test("long polls hold up nothing, and their answers come when there is something to say", async () => {
+Deno.test("nothing waits for long polls, and their answers come when there is something to report", async () => {
   await using server = await TestServer.start();
   await using client = await server.connect();
   const start = { processId: "p", argv: ["sh", "-c", "read line; echo got $line"], cwd: "/", env: { PATH: "/bin" } };
@@ -108,7 +108,7 @@ Deno.test("long polls hold up nothing, and their answers come when there is some
   assert.equal((await wait).exitCode, 0);
 });
 
-Deno.test("peers that vanish in the middle of things leave nothing behind", async () => {
+Deno.test("peers that vanish at any moment leave nothing behind", async () => {
   await using server = await TestServer.start({ args: ["--detached-session-ttl-ms", "50"] });
   await using observer = await server.connect();
   const descriptors = () => [...Deno.readDirSync(`/proc/${server.pid}/fd`)].length;

@@ -91,7 +91,7 @@ Deno.test("a kept process is listed for every session from its start, others are
   assert.equal((await one.call("process/read", { processId: "private" })).exited, false);
 });
 
-Deno.test("an id that is unknown in its session reaches nobody else's process, whoever kept it", async () => {
+Deno.test("an id that is unknown in its session does not reach a kept process of another session", async () => {
   await using server = await TestServer.start({ args: ["--detached-session-ttl-ms", "1"] });
   const first = await server.connect();
   await first.call("process/start", { ...CAT, processId: "1", keepOnSessionEnd: true });
@@ -141,7 +141,7 @@ Deno.test("writes by id and by uid to one process keep the order of their reques
   assert.equal(output, letters.map((letter) => letter.repeat(size)).join(""));
 });
 
-Deno.test("what a kept process had to say before its session ended stays readable", async () => {
+Deno.test("what a kept process wrote before its session ended stays readable", async () => {
   await using server = await TestServer.start({ args: ["--detached-session-ttl-ms", "1"] });
   const first = await server.connect(UID);
   const build = { ...START, argv: ["sh", "-c", "echo built; exit 3"], processId: "build" };
@@ -154,7 +154,7 @@ Deno.test("what a kept process had to say before its session ended stays readabl
   assert.deepEqual([atob(chunks[0]!.chunk), exitCode, closed], ["built\n", 3, true]);
 });
 
-Deno.test("without sharing a session reaches its own processes alone, by either name", async () => {
+Deno.test("without sharing a session reaches only its own processes, by either name", async () => {
   const args = ["--detached-session-ttl-ms", "1", "--no-shared-processes"];
   const server = await TestServer.start({ args });
   const first = await server.connect(UID);

@@ -136,7 +136,7 @@ Deno.test("a server whose terminal is gone ends, though it would read its token 
   await endsWithItsTerminal(withToken(file.path), "");
 });
 
-Deno.test("a server whose terminal is gone ends, even if only its log was shown there", {
+Deno.test("a server whose terminal is gone ends, even if the terminal showed only its log", {
   ignore: SCRIPT_MISSING,
 }, async () => {
   await using file = await tokenFile(TOKEN);

@@ -134,7 +134,7 @@ mcpTest("a killed server takes everything with it", async ({ work, rules, env })
   await server[Symbol.asyncDispose]();
 });
 
-mcpTest("a command cannot write the rules it is judged by, nor make some", async ({ work }) => {
+mcpTest("a command cannot write or add rules for itself", async ({ work }) => {
   await Deno.mkdir(`${work}/rules`);
   await Deno.writeTextFile(`${work}/rules/a.rules`, RULES);
   const args = ["--sandbox", "workspace-write", "--rules", `${work}/rules`];
@@ -153,7 +153,7 @@ mcpTest("a command cannot write the rules it is judged by, nor make some", async
 });
 
 mcpTest(
-  "a command cannot write what configures its clients, made or not, and nothing is left of that",
+  "a command cannot write its clients' configuration, existing or not, and leaves no placeholder",
   async (scene) => {
     const { work, env } = scene;
     await Deno.writeTextFile(`${work}/.mcp.json`, "{}");

@@ -245,36 +245,39 @@ sourceTest("without --allow-ffi a terminated process takes its group with it", a
   });
 });
 
-sourceTest("without --allow-ffi a server says what it can do, says why not, and ends when it is told to", async () => {
-  await using full = await TestServer.start();
-  const all = (await full.connect()).environmentInfo.capabilities;
-  await using server = await TestServer.start({ withoutPermissions: ["ffi"] });
-  const client = await server.connect();
-  const { capabilities } = client.environmentInfo;
-  const lost = Object.keys(all).filter((name) => capabilities[name] !== true).sort();
-  assert.deepEqual(lost, [
-    "capabilityDiscoverySandbox",
-    "fsAtomicWrite",
-    "fsFlush",
-    "fsNoFollow",
-    "fsWatch",
-    "fsWatchMissing",
-    "networkDenials",
-    "preparedExec",
-    "processIo",
-    "processResize",
-    "sandboxedFileStreaming",
-    "signalForeground",
-    "terminateTree",
-  ]);
-  const { bubblewrap, landlock } = await client.call("environment/sandbox", null);
-  assert.deepEqual([bubblewrap.works, bubblewrap.reason], [false, NO_FFI]);
-  assert.deepEqual([landlock.works, landlock.reason], [false, NO_FFI]);
-  server.kill("SIGTERM");
-  assert.equal((await server.status).code, 0);
-});
+sourceTest(
+  "without --allow-ffi a server shows what it can do, gives reasons for the rest, and ends when it is told to",
+  async () => {
+    await using full = await TestServer.start();
+    const all = (await full.connect()).environmentInfo.capabilities;
+    await using server = await TestServer.start({ withoutPermissions: ["ffi"] });
+    const client = await server.connect();
+    const { capabilities } = client.environmentInfo;
+    const lost = Object.keys(all).filter((name) => capabilities[name] !== true).sort();
+    assert.deepEqual(lost, [
+      "capabilityDiscoverySandbox",
+      "fsAtomicWrite",
+      "fsFlush",
+      "fsNoFollow",
+      "fsWatch",
+      "fsWatchMissing",
+      "networkDenials",
+      "preparedExec",
+      "processIo",
+      "processResize",
+      "sandboxedFileStreaming",
+      "signalForeground",
+      "terminateTree",
+    ]);
+    const { bubblewrap, landlock } = await client.call("environment/sandbox", null);
+    assert.deepEqual([bubblewrap.works, bubblewrap.reason], [false, NO_FFI]);
+    assert.deepEqual([landlock.works, landlock.reason], [false, NO_FFI]);
+    server.kill("SIGTERM");
+    assert.equal((await server.status).code, 0);
+  },
+);
 
-sourceTest("without what sandboxes need of the runtime their capabilities are not advertised either", async () => {
+sourceTest("without the permissions for sandboxes their capabilities are not advertised", async () => {
   for (const permission of ["read", "write", "sys"] as const) {
     await using server = await TestServer.start({ withoutPermissions: [permission] });
     const { capabilities } = (await server.connect()).environmentInfo;

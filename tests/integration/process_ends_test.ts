@@ -70,7 +70,7 @@ Deno.test("process/terminate with tree counts everything that it ends, the proce
   assert.equal(endedCount, 2);
 });
 
-Deno.test("a graceful end of a tree asks every descendant first, and holds nobody up", async () => {
+Deno.test("a graceful end of a tree asks every descendant first, and others go on meanwhile", async () => {
   await using server = await TestServer.start();
   await using client = await server.connect();
   const script = "setsid sh -c 'trap \"echo asked; exit 0\" TERM; echo ready; while :; do sleep 0.05; done' & " +
@@ -143,7 +143,7 @@ Deno.test("a client that asked learns why its process could not be started; anot
   assert.equal(asking.environmentInfo.capabilities.processFailure, true);
 });
 
-Deno.test("requests sent right behind a start that fails learn why, without waiting for its answer", async () => {
+Deno.test("requests sent directly after a start that fails get the reason, without waiting for its answer", async () => {
   await using server = await TestServer.start();
   await using client = await server.connect({ optionalFields: ["processFailure"] });
   const start = client.call("process/start", { ...START, processId: "p", argv: ["/no/such/program"] });

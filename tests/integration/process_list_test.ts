@@ -60,7 +60,7 @@ Deno.test("a list continues at its place although the process there is forgotten
   assert.deepEqual(rest.processes.map(({ processId }) => processId), ["p3", "p4"], "p2 is gone, and p3 still next");
 });
 
-Deno.test("what is no place in a list is refused", async () => {
+Deno.test("an invalid place in a list is refused", async () => {
   await using server = await TestServer.start();
   await using client = await server.connect();
   for (const after of ["", "p1", "own-", "own-1e9", "their-1"]) {

@@ -104,7 +104,7 @@ Deno.test("a process that is to run behind a network proxy is refused, because t
   });
 });
 
-Deno.test("what a process writes while nobody is connected is read after the resume, and then told live again", () =>
+Deno.test("output from a time without a connection can be read after the resume, and new output comes live again", () =>
   inScratchDirectory(async (directory) => {
     const gates = await Promise.all(["a", "b", "c"].map((name) => Gate.make(directory, name)));
     await using server = await TestServer.start();
@@ -279,7 +279,7 @@ Deno.test("a silent process is ended, one that keeps writing is not", async () =
 
 // ---------------------------------------------------------------- looking at processes
 
-Deno.test("process/list shows what there is, with true pids", async () => {
+Deno.test("process/list shows all processes, with their real pids", async () => {
   await using server = await TestServer.start();
   await using client = await server.connect();
   assert.deepEqual(await client.call("process/list", null), { processes: [] });
@@ -347,7 +347,7 @@ Deno.test("clients see their own processes only, even under the same id", async 
 
 // ---------------------------------------------------------------- configuration
 
-Deno.test("--retained-output-bytes-per-process bounds what is kept, not what is told", async () => {
+Deno.test("--retained-output-bytes-per-process bounds what is kept, not what is sent", async () => {
   const cap = 1000;
   await using server = await TestServer.start({ args: ["--retained-output-bytes-per-process", `${cap}`] });
   await using client = await server.connect();
@@ -477,7 +477,7 @@ Deno.test("a server that is asked to end lets processes finish in their grace, a
   await client.closed;
 });
 
-Deno.test("a grace that is not enough ends in force", async () => {
+Deno.test("when the grace period is over, processes are killed", async () => {
   await using server = await TestServer.start({ args: ["--shutdown-grace-period-ms", "100"] });
   const client = await server.connect();
   const stubborn = await start(client, "stubborn", "trap '' TERM; echo ready; exec sleep 1000");

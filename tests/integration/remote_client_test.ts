@@ -30,7 +30,7 @@ function startExecutor({ directory, rendezvous, executorToken }: Stage, identity
   });
 }
 
-Deno.test("a box behind a rendezvous is a box like any other, also when the rendezvous is killed", () =>
+Deno.test("a box behind a rendezvous works like any other, also when the rendezvous is killed", () =>
   onStage(async (stage) => {
     const { directory, rendezvous, clientToken } = stage;
     await using executor = startExecutor(stage);

@@ -57,7 +57,7 @@ async function run(client: Client, text: string, fields: Record<string, unknown>
 const CONNECT_SILENTLY = "exec 2>/dev/null; exec 3<>/dev/tcp/127.0.0.1/1";
 
 sandboxTest(
-  "a refused network is reported though the program keeps silent, with details for who asked",
+  "a refused network call is reported even if the program prints nothing, with details for clients that asked",
   async (server) => {
     const program = await Deno.realPath("/bin/bash");
     const networkDenials = [{ call: "socket(AF_INET, SOCK_STREAM)", program }];
@@ -77,7 +77,7 @@ sandboxTest(
 );
 
 sandboxTest(
-  "what a silent failure was refused decides whether it was denied, and words count as ever",
+  "the refused call of a silent failure decides whether it was denied, and output counts as usual",
   async (server) => {
     const connect = (path: string) =>
       `use Socket; socket(my $s, AF_UNIX, SOCK_STREAM, 0); connect($s, pack_sockaddr_un("${path}")) or exit 3`;
@@ -106,7 +106,7 @@ sandboxTest(
   { because: NO_DENIALS },
 );
 
-sandboxTest("that nothing was refused is told apart from not knowing", async (server) => {
+sandboxTest("no refusals and unknown refusals are distinguished", async (server) => {
   const cases = [
     [{ sandbox: sandbox("restricted") }, []],
     [{ sandbox: sandbox("enabled") }, null],
@@ -144,7 +144,7 @@ sandboxTest("a managed network, for which there is no proxy, is never an open on
   assert.equal(exited?.exitCode, 1);
 });
 
-sandboxTest("a managed network means nothing without a sandbox object", async (server) => {
+sandboxTest("a managed network has no effect without a sandbox object", async (server) => {
   await using client = await server.connect();
   const { exited } = await run(client, "exit 0", { enforceManagedNetwork: true, sandbox: null });
   assert.equal(exited?.exitCode, 0);

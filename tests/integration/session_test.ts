@@ -15,7 +15,7 @@ Deno.test("a session is resumed after an abrupt loss, as often as needed", async
   socket.drop();
 });
 
-Deno.test("a session is free once its connection has ended, though the peer leaves the socket open", async () => {
+Deno.test("a session is free once its connection has ended, even if the peer leaves the socket open", async () => {
   await using server = await TestServer.start();
   const ends: Record<string, (socket: RawWebSocket) => Promise<void>> = {
     "close frame": (socket) => socket.sendFrame(0x8, Uint8Array.of(0x03, 0xe8)),

@@ -117,7 +117,7 @@ function snapshotTest(name: string, fn: () => Promise<void>, missing: string | n
 }
 
 snapshotTest(
-  "a profile runs once for the commands of a scope, which see all it left and none of what it said",
+  "a profile runs once for the commands of a scope, which have its results but not its output",
   async () => {
     await using scene = await Scene.open(`${NOTE_RUN}; echo noise; export FROM=profile; greet() { echo hello $1; }`);
     for (let turn = 0; turn < 3; turn++) {
@@ -198,7 +198,7 @@ snapshotTest("a profile that sets up the terminal runs for every terminal", asyn
   assert.match((await scene.run("stty -a", { io: TERMINAL })).output, / -echo /);
 });
 
-snapshotTest("what a policy keeps from a command does not come back through a state", async () => {
+snapshotTest("a state does not bring back what a policy withholds from a command", async () => {
   await using scene = await Scene.open('export COPY="[$SERVER_TOKEN]"', { env: { SERVER_TOKEN: "s3cret" } });
   const policy = { inherit: "all", exclude: [], set: {}, includeOnly: [] };
   const env = { HOME: scene.home.root };
@@ -238,7 +238,7 @@ snapshotTest("unknown shells are refused in the reference's words", async () => 
   await assert.rejects(scene.run("true", fish), { message: "shell snapshots are unsupported for shell `fish`" });
 });
 
-snapshotTest("a command whose profile hangs starts all the same, and can be ended", async () => {
+snapshotTest("a command whose profile hangs still starts, and can be ended", async () => {
   await using scene = await Scene.open('echo up > "$HOME/up"; read line < "$HOME/never"');
   const up = await Gate.make(scene.home.root, "up");
   await Gate.make(scene.home.root, "never");

@@ -72,7 +72,7 @@ Deno.test("stdio answers a large read whole, on a line between others", () =>
     assert.equal(after.size, content.length);
   }));
 
-Deno.test("stdio says why before it ends when a line is too long", async () => {
+Deno.test("stdio gives the reason before it ends because of a line that is too long", async () => {
   const status = '{"id":1,"method":"environment/status"}';
   const { lines, code } = await converse(`${status}\n${"x".repeat(64 * 1024 * 1024 + 1)}\n${status}\n`);
   const [first, last, ...others] = lines.map((line) => JSON.parse(line));

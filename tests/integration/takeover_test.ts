@@ -27,7 +27,7 @@ async function resumeAgainAndAgain(server: TestServer, sessionId: string): Promi
 }
 
 /** The frames of a connection whose peer has vanished go unread and unanswered, pings included. */
-Deno.test("a client that vanished without a word is back in its session after one look, however often it asks", async () => {
+Deno.test("a client that vanished is back in its session after one check, however often it asks", async () => {
   await using server = await TestServer.start();
   using vanished = await RawWebSocket.connect(server.url);
   const { sessionId } = await vanished.handshake();
@@ -149,7 +149,7 @@ Deno.test("an old connection that does not read delays no takeover, and no outpu
   }
 });
 
-Deno.test("of many who take a session over at once one has it in the end, and the others are told", async () => {
+Deno.test("if many take a session over at once, one has it in the end, and the others are told", async () => {
   await using server = await TestServer.start();
   const first = await server.connect();
   // Some lose the session before they have heard that they had it.

@@ -69,7 +69,7 @@ Deno.test("a signal that ends the program leaves the terminal as it was, and the
   }
 });
 
-Deno.test("attach draws the present screen, passes keys, and leaves the process running when one detaches", async () => {
+Deno.test("attach draws the present screen, passes keys, and leaves the process running when the user detaches", async () => {
   await using home = await CommandHome.make();
   await using server = await TestServer.start();
   await using client = await server.connect();

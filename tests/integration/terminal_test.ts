@@ -156,21 +156,25 @@ terminalTest("top draws, shows its help, draws again, and leaves", ["top"], asyn
   assert.equal(await top.exitCode(), 0);
 });
 
-terminalTest("a terminal has the size asked for, and programs learn of every other", ["bash", "stty", "tput"], async ({
-  client,
-}) => {
-  // The trap only takes note: a shell may drop a signal that comes while it runs the trap of the one before.
-  const script = "trap 'changed=yes' WINCH; stty size; " +
-    'while :; do [ "$changed" ] && { changed=; stty size; tput lines; tput cols; }; sleep 0.05; done';
-  await using bash = await TerminalSession.start(client, ["bash", "-c", script], { rows: 7, cols: 31 });
-  await bash.shows(["7 31"]);
-  await bash.resize({ rows: 12, cols: 40 });
-  await bash.shows(["7 31", "12 40", "12", "40"]);
-  await bash.resize({ rows: 3, cols: 300 });
-  await bash.shows(["3", "300"]);
-});
+terminalTest(
+  "a terminal has the requested size, and programs are told of every change",
+  ["bash", "stty", "tput"],
+  async ({
+    client,
+  }) => {
+    // The trap only takes note: a shell may drop a signal that comes while it runs the trap of the one before.
+    const script = "trap 'changed=yes' WINCH; stty size; " +
+      'while :; do [ "$changed" ] && { changed=; stty size; tput lines; tput cols; }; sleep 0.05; done';
+    await using bash = await TerminalSession.start(client, ["bash", "-c", script], { rows: 7, cols: 31 });
+    await bash.shows(["7 31"]);
+    await bash.resize({ rows: 12, cols: 40 });
+    await bash.shows(["7 31", "12 40", "12", "40"]);
+    await bash.resize({ rows: 3, cols: 300 });
+    await bash.shows(["3", "300"]);
+  },
+);
 
-terminalTest("a terminal nobody gave a size has 24 rows and 80 columns", ["stty"], async ({ client }) => {
+terminalTest("a terminal without a requested size has 24 rows and 80 columns", ["stty"], async ({ client }) => {
   const stream = client.follow("p");
   const env = { PATH: Deno.env.get("PATH")! };
   await client.call("process/start", { processId: "p", argv: ["stty", "size"], cwd: "/", env, tty: true });

@@ -73,7 +73,7 @@ class Told {
 
 const start = () => TestServer.start({ args: ["--allow-tunnel"] });
 
-Deno.test("a tunnel carries bytes both ways, and each direction ends by itself", async () => {
+Deno.test("a tunnel carries bytes both ways, and each direction ends on its own", async () => {
   await using server = await start();
   await using client = await server.connect();
   assert.equal(client.environmentInfo.capabilities.netConnect, true);
@@ -169,7 +169,7 @@ Deno.test("a far end that does not read makes the write wait, and closing the tu
   assert.ok(failed.length > 0, "32 MB do not fit into the system's buffers");
 });
 
-Deno.test("only loopback addresses are reached, and nobody is where nobody listens", async () => {
+Deno.test("only loopback addresses are reached, and a port without a listener is an error", async () => {
   await using server = await start();
   await using client = await server.connect();
   const hosts = [
@@ -202,7 +202,7 @@ Deno.test("only loopback addresses are reached, and nobody is where nobody liste
   await assert.rejects(client.call("net/connect", { tunnelId: "t", port: 70_000 }), refusal(-32602, /^port: |65535/));
 });
 
-Deno.test("ids and numbers of tunnels have an end, and a lost connection closes them all", async () => {
+Deno.test("ids and numbers of tunnels are limited, and a lost connection closes them all", async () => {
   await using server = await start();
   const client = await server.connect();
   await using port = new Port();

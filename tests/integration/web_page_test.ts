@@ -33,7 +33,7 @@ Deno.test("a page of the allowed origin connects by subprotocol, and the log nev
   assert.ok(!log.includes(token) && !log.includes(offered), log);
 });
 
-Deno.test("a login is tried by /session-check, with the texts of the upgrade", async () => {
+Deno.test("/session-check tests a login, with the texts of the upgrade", async () => {
   await using server = await TestServer.start({ args: ["--ws-auth", "url-token", "--allow-origin", PAGE] });
   const url = new URL(server.url);
   const check = `http://${url.host}/session-check`;
@@ -59,7 +59,7 @@ Deno.test("a login is tried by /session-check, with the texts of the upgrade", a
   assert.deepEqual(await ask(`http://127.0.0.1:${open.port}/session-check`), [204, "", null]);
 });
 
-Deno.test("--allow-origin refuses what names nobody or everybody, and needs authentication", async () => {
+Deno.test("--allow-origin refuses wildcards and invalid origins, and needs authentication", async () => {
   const cases: [string[], RegExp][] = [
     [["--ws-auth", "url-token", "--allow-origin", "*"], /--allow-origin "\*" is not accepted: name each origin/],
     [["--ws-auth", "url-token", "--allow-origin", "null"], /--allow-origin "null" is not accepted: pages without/],

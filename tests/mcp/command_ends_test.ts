@@ -74,7 +74,7 @@ for (const sandbox of CONFINED) {
     },
   );
 
-  supervisedTest(`${nameOf(sandbox)}: who tells that nothing is left is not believed without a look`, async (scene) => {
+  supervisedTest(`${nameOf(sandbox)}: a report that nothing is left is checked`, async (scene) => {
     // Whoever stays behind to tell has one descriptor. A wrapper has some that nobody reads from any more.
     const forged =
       'trap "" PIPE; for p in /proc/1 /proc/$PPID; do for f in $p/fd/*; do printf "\\0\\0\\0\\0\\1" > $f; done; done';
@@ -112,7 +112,7 @@ for (const sandbox of CONFINED) {
   );
 
   supervisedTest(
-    `${nameOf(sandbox)}: a group that the shell signals does not take along who tells of its end`,
+    `${nameOf(sandbox)}: a signal of the shell to its group does not end the process that reports its end`,
     async (scene) => {
       const { stdout, exitCode, signal } = await scene.run("trap 'echo trapped; exit 4' TERM; kill -TERM 0; echo on", {
         sandbox,

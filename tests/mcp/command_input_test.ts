@@ -26,7 +26,7 @@ function pipe(room: number) {
 /** Until everything that has been settled is known. */
 const turn = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
 
-Deno.test("what is written before there is a shell reaches it, in order", async () => {
+Deno.test("input that is written before the shell has started reaches it, in order", async () => {
   const input = new CommandInput(true);
   const shell = pipe(100);
   input.write("one ");
@@ -38,7 +38,7 @@ Deno.test("what is written before there is a shell reaches it, in order", async 
   assert.deepEqual([shell.taken, input.waitingBytes, input.lostBytes], [["one ", "two ", "the end"], 0, 0]);
 });
 
-Deno.test("what the command has not taken is known to the byte, and is lost when it hangs up or ends", async () => {
+Deno.test("the number of unread bytes is exact, and they are lost when the command closes its input or ends", async () => {
   const input = new CommandInput(true);
   const shell = pipe(8192);
   input.begins(shell);

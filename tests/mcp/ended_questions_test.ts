@@ -42,21 +42,21 @@ async function endedSlowly(era: "legacy" | "modern", { asksLate = false } = {}) 
   return { scene, peer, connection, requestId, call, checkEnd };
 }
 
-Deno.test("a call that is cancelled while its question is open gets no answer to it before all is ended", async () => {
+Deno.test("a call that is cancelled while its question is open gets no answer to it before everything has ended", async () => {
   const { peer, requestId, checkEnd } = await endedSlowly("legacy");
   await peer.until(() => peer.prompts.length === 1);
   peer.notify("notifications/cancelled", { requestId });
   await checkEnd();
 });
 
-Deno.test("a call that was answered with questions gets no answer to them before all is ended", async () => {
+Deno.test("a call that was answered with questions gets no answer to them before everything has ended", async () => {
   const { scene, peer, requestId, call, checkEnd } = await endedSlowly("modern");
   await scene.passTimeUntil(call);
   peer.notify("notifications/cancelled", { requestId });
   await checkEnd();
 });
 
-Deno.test("a command that is stopped gets no answer to what nobody was asked before all is ended", async () => {
+Deno.test("a command that is stopped gets no answer to questions that were not asked before everything has ended", async () => {
   for (const era of ["legacy", "modern"] as const) {
     const { peer, call, checkEnd } = await endedSlowly(era, { asksLate: true });
     const stopped = peer.call("shell_stop", { handle: textOf(await call).handle }, era === "modern" ? META : undefined);
@@ -65,7 +65,7 @@ Deno.test("a command that is stopped gets no answer to what nobody was asked bef
   }
 });
 
-Deno.test("a connection that closes gives no answer to open questions before all is ended", async () => {
+Deno.test("a connection that closes gives no answer to open questions before everything has ended", async () => {
   const { peer, connection, checkEnd } = await endedSlowly("legacy");
   await peer.until(() => peer.prompts.length === 1);
   const closed = connection.close();

@@ -81,7 +81,7 @@ async function leaving(scene: SupervisedScene): Promise<{ command: string; daemo
 
 const LEAVES: SceneOptions = { rules: { sh: ESCALATE } };
 
-supervisedTest("what an escalated program has left running ends with a command that ends", async (scene) => {
+supervisedTest("what an escalated program has left running ends when its command ends", async (scene) => {
   const { command, daemon } = await leaving(scene);
   const running = await scene.start(`${command}; echo after $?`, LEAVES);
   const pid = await daemon;
@@ -93,7 +93,7 @@ supervisedTest("what an escalated program has left running ends with a command t
 
 for (const sandbox of ["read /, write ws", null]) {
   supervisedTest(
-    `what an escalated program has left running ends with a command that is ended (${sandbox ?? "no sandbox"})`,
+    `what an escalated program has left running ends when its command is stopped (${sandbox ?? "no sandbox"})`,
     async (scene) => {
       const { command, daemon } = await leaving(scene);
       const isOver = Promise.withResolvers<void>();
@@ -126,7 +126,7 @@ supervisedTest(
   },
 );
 
-supervisedTest("a program that has left is told to be over also when its caller was gone first", async (scene) => {
+supervisedTest("the end of a program that has left is reported even if its caller was gone first", async (scene) => {
   const seen: string[] = [];
   const over = Promise.withResolvers<void>();
   const running = await scene.start("sleep 1000; echo after $?", {

@@ -76,17 +76,20 @@ supervisedTest("a signal that the caller ignores does not reach the program", as
   assert.equal((await running.outcome()).stdout, "TERM\nrc 5\n");
 });
 
-supervisedTest("a program that a signal ends hands back its own code, also where it leaves a core", async (scene) => {
-  const started = Promise.withResolvers<number>();
-  const running = await scene.start("sh -c 'ulimit -c 0; exec sleep 1000'; echo rc $?", {
-    rules: { sh: ESCALATE },
-    onEscalated: ({ pid }, { type }) => {
-      if (type === "started") started.resolve(pid);
-    },
-  });
-  Deno.kill(await started.promise, "SIGQUIT");
-  assert.equal((await running.outcome()).stdout, "rc 131\n");
-});
+supervisedTest(
+  "a program that a signal ends gives its own code to the caller, even if it leaves a core",
+  async (scene) => {
+    const started = Promise.withResolvers<number>();
+    const running = await scene.start("sh -c 'ulimit -c 0; exec sleep 1000'; echo rc $?", {
+      rules: { sh: ESCALATE },
+      onEscalated: ({ pid }, { type }) => {
+        if (type === "started") started.resolve(pid);
+      },
+    });
+    Deno.kill(await started.promise, "SIGQUIT");
+    assert.equal((await running.outcome()).stdout, "rc 131\n");
+  },
+);
 
 supervisedTest("a program ends with a caller that is killed, also while another signal waits", async (scene) => {
   const { program, ready } = await signalHandling(scene);

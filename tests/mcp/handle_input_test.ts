@@ -14,7 +14,7 @@ async function unreadCommand() {
   return { scene, peer, shell, handle };
 }
 
-Deno.test("a command that does not read keeps nobody waiting, and results tell what it has not taken", async () => {
+Deno.test("nobody waits for a command that does not read, and results say how much it has not read", async () => {
   const { scene, peer, handle } = await unreadCommand();
   const input = peer.call("shell_input", { handle, text: "x".repeat(1_000_000), wait_ms: 500 });
   await scene.passTimeUntil(input);
@@ -42,7 +42,7 @@ Deno.test("cancelling a shell_input ends the command that does not read it", asy
   assert.equal(shell.isTerminated, true);
 });
 
-Deno.test("input for a command without a standard input is refused, and what to do is said", async () => {
+Deno.test("input for a command without a standard input is refused, with advice", async () => {
   const scene = new Scene({ hasHandles: true });
   const { peer } = await scene.client();
   const { handle } = await scene.leftRunning(peer, ARGS);

@@ -7,7 +7,7 @@ import { Scene, textOf } from "./scene.ts";
 const RULES = `prefix_rule(pattern = ["ask"], decision = "prompt")\n`;
 const ARGS = { command: "x", workdir: "/work", yield_ms: 1000 };
 
-Deno.test("with all tools there are four, and shell says how long commands go on", async () => {
+Deno.test("with all tools there are four, and the description of shell says how long commands may take", async () => {
   const { peer } = await new Scene({ hasHandles: true }).client();
   const { tools } = await peer.request("tools/list");
   assert.deepEqual(tools.map(({ name }: { name: string }) => name), [
@@ -53,7 +53,7 @@ Deno.test("a command that takes longer than its call goes on under a handle", as
   await assert.rejects(peer.call("shell_poll", { handle }), (error: McpError) => error.code === -32_602);
 });
 
-Deno.test("a look returns a moment after new output, and at once with what nobody has seen", async () => {
+Deno.test("a poll returns a moment after new output, and at once if there is unseen output", async () => {
   const scene = new Scene({ hasHandles: true });
   const { peer } = await scene.client();
   const { shell, handle } = await scene.leftRunning(peer, { ...ARGS, stdin: true });
@@ -87,7 +87,7 @@ Deno.test("a look returns a moment after new output, and at once with what nobod
   assert.equal(scene.clock.pending, idle, "nothing is left behind");
 });
 
-Deno.test("a look that finds its news taken by another waits on", async () => {
+Deno.test("a poll whose output another one has taken waits on", async () => {
   const scene = new Scene({ hasHandles: true });
   const { peer } = await scene.client();
   const { shell, handle } = await scene.leftRunning(peer, ARGS);
@@ -115,7 +115,7 @@ Deno.test("shell_stop ends the command and returns what was left", async () => {
   assert.deepEqual([output, stopped, shell.isTerminated], ["rest\n", true, true]);
 });
 
-Deno.test("a handle is its client's alone", async () => {
+Deno.test("only its own client can use a handle", async () => {
   const scene = new Scene({ hasHandles: true });
   const { peer } = await scene.client();
   const { handle } = await scene.leftRunning(peer, ARGS);
@@ -140,7 +140,7 @@ Deno.test("a prompt that comes up between two calls is asked in the next, and a 
   assert.equal(textOf(await poll).running, true);
 });
 
-Deno.test("of two looks at a command the one that is left asks", async () => {
+Deno.test("of two polls of a command the remaining one asks", async () => {
   const scene = new Scene({ hasHandles: true, rules: RULES });
   const { peer } = await scene.client();
   const { shell, handle } = await scene.leftRunning(peer, ARGS);
@@ -160,7 +160,7 @@ Deno.test("of two looks at a command the one that is left asks", async () => {
   assert.equal(textOf(await left).exit_code, 0);
 });
 
-Deno.test("commands that have ended give way to others, oldest first, and a later look is told so", async () => {
+Deno.test("commands that have ended give way to others, oldest first, and a later poll is told so", async () => {
   const scene = new Scene({ hasHandles: true });
   const { peer } = await scene.client();
   const start = async () => {

@@ -58,7 +58,7 @@ Deno.test("a session over HTTP: a command with a prompt in the middle, then its 
   assert.equal((await client.fetch({ body })).status, 404, "the session is gone");
 });
 
-Deno.test("over HTTP an answer that is no well-formed JSON-RPC counts where it is clear, and leaves no call without an end", async () => {
+Deno.test("over HTTP a malformed answer counts if its meaning is clear, and no call stays open because of it", async () => {
   const scene = new Scene({ rules: RULES });
   await using server = await endpoint(scene);
   const { peer } = new McpHttpClient(server);
@@ -106,7 +106,7 @@ Deno.test("the end of a session, and a client that goes away during a call, end 
   assert.equal(kept.isTerminated, true);
 });
 
-Deno.test("who may not connect to the websocket server may not connect here", async () => {
+Deno.test("clients that may not connect to the websocket server may not connect here", async () => {
   const scene = new Scene();
   const token = "a-token-of-some-length";
   await using locked = await endpoint(scene, { type: "capabilityToken", token: await TokenDigest.ofToken(token) });
@@ -135,7 +135,7 @@ Deno.test("who may not connect to the websocket server may not connect here", as
   assert.equal((await fetch(`${new URL(open.url).origin}/healthz`)).status, 200);
 });
 
-Deno.test("a token that is revoked takes its holder's sessions and commands along, in both eras, and nobody else's", async () => {
+Deno.test("revoking a token ends the sessions and commands of its holder, in both eras, and no others", async () => {
   const entry = async (name: string): Promise<TokenEntry> => ({
     ...{ name, digest: await TokenDigest.ofToken(`token of ${name}`), roles: ["client"], ids: ["*"] },
     ...{ createdAt: new Date(0), expiresAt: null },

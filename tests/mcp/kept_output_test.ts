@@ -4,7 +4,7 @@ import { MAX_OUTPUT_BYTES, STDOUT_SHARE_BYTES } from "../../src/mcp/limits.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-Deno.test("short output is whole, and handed out once", () => {
+Deno.test("short output is whole, and returned once", () => {
   const output = new KeptOutput();
   output.append("stderr", bytes("e1\n"));
   output.append("stdout", bytes("o1\n"));
@@ -13,7 +13,7 @@ Deno.test("short output is whole, and handed out once", () => {
   assert.deepEqual(output.take(), { stdout: "", stderr: "", omitted: [] });
 });
 
-Deno.test("a character that comes in two pieces is one character, and what is no UTF-8 breaks nothing", () => {
+Deno.test("a character that comes in two pieces is one character, and invalid UTF-8 does no harm", () => {
   const output = new KeptOutput();
   output.append("stdout", bytes("é").subarray(0, 1));
   output.append("stdout", bytes("é").subarray(1));
@@ -41,7 +41,7 @@ Deno.test("a character of which only the beginning has come waits for its rest, 
   assert.equal(output.take().stdout, "\ufffd(\ufffd\ufffd\ufffd\ufffd\ufffdA", "what is no UTF-8 waits for nothing");
 });
 
-Deno.test("watchers hear of all that can be taken, until they stop", () => {
+Deno.test("watchers are told of all output that can be read, until they stop", () => {
   const output = new KeptOutput();
   let count = 0;
   const stop = output.watch(() => count++);

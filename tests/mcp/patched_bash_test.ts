@@ -171,7 +171,7 @@ supervisedTest("wrapper: who claims to be in another directory is refused, whate
   ]);
 });
 
-supervisedTest("wrapper: who moves to another directory after the decision is refused", async (scene) => {
+supervisedTest("wrapper: a caller that moves to another directory after the decision is refused", async (scene) => {
   await Deno.writeTextFile(`${scene.ws}/ask.py`, ASK_BY_HAND);
   const command = `MOVES_TO=/etc python3 ask.py "$PWD" 0,1,2 /bin/pwd pwd -P`;
   const { stdout, stderr, counters } = await scene.run(command, { ...STOCK, rules: { pwd: ESCALATE } });

@@ -47,7 +47,7 @@ Deno.test("the table of decisions: rules by severity, then the heuristic", async
   ]);
 });
 
-Deno.test("what the shell did not start itself runs inside where a rule allows it, unless all may leave", async () => {
+Deno.test("an allowed program that the shell did not start itself runs inside, unless all may leave", async () => {
   for (const [escalate, kind] of [["shell", "run"], ["all", "escalate"]] as const) {
     const scene = new Scene({ rules: RULES, escalate });
     const { peer } = await scene.client();
@@ -219,7 +219,7 @@ Deno.test("each decision leaves a line: what, who asked, which rule, what became
   assert.deepEqual(second.rules, [{ decision: "prompt", file: "/rules/a.rules", line: 2 }]);
 });
 
-Deno.test("what becomes of a program that was let out, or was not what was decided, is a line too", async () => {
+Deno.test("the end of a program that was let out, or differed from the decision, has a line too", async () => {
   const scene = new Scene({ rules: RULES });
   const { peer, connection } = await scene.client();
   const started = scene.shells.next();

@@ -37,7 +37,7 @@ const ANSWERS: readonly (readonly [object, string | null])[] = [
   [{ result: null, error: { code: -32_603, message: "no window" } }, "the client could not be asked for approval"],
 ];
 
-mcpTest("on standard input every answer counts, or is told to be one that cannot be read", async (scene) => {
+mcpTest("on standard input every answer counts, or is reported as unreadable", async (scene) => {
   const { work, rules, env } = scene;
   await using server = new McpServer({ args: rules, env, cwd: work });
   const { peer } = server;
@@ -66,7 +66,7 @@ mcpTest("in the 2026 era, too, an accept counts whatever its content is", async 
   }
 });
 
-Deno.test("what is no answer, and an answer that can be read, stays as it is", () => {
+Deno.test("readable answers, and messages that are not answers, stay as they are", () => {
   const texts = [
     '{"jsonrpc":"2.0","id":1,"method":"ping"}',
     '{ "id": 1, "method": 5 }',

@@ -93,7 +93,7 @@ Deno.test("cancelling the call that was answered with questions ends its command
   assert.equal(scene.clock.pending, 0, "nothing is left behind");
 });
 
-Deno.test("of several rounds the latest is the one to cancel", async () => {
+Deno.test("of several rounds only the latest can be cancelled", async () => {
   const { scene, peer, shell, round } = await askedOnce();
   const first = peer.nextId - 1;
   const second = peer.call("shell", ARGS, META, round);
@@ -108,7 +108,7 @@ Deno.test("of several rounds the latest is the one to cancel", async () => {
   assert.equal(shell.isTerminated, true);
 });
 
-Deno.test("an answer that cannot be read is a no, and a question without an answer is asked again", async () => {
+Deno.test("an unreadable answer means no, and a question without an answer is asked again", async () => {
   const malformed: unknown[] = [
     ...["yes", null, 5, [], {}, { action: "maybe" }, { action: 1 }],
     ...[{ action: "accept", method: "elicitation/create" }, { result: ACCEPT }],
@@ -170,7 +170,7 @@ Deno.test("after nine rounds a call asks no more, and its result says what was d
   assert.equal(textOf(await call).denied[0].command, "/usr/bin/ask 10");
 });
 
-Deno.test("a client that does not come back for its prompts loses the command", async () => {
+Deno.test("the command of a client that does not come back with its answers is ended", async () => {
   const scene = new Scene({ rules: RULES });
   const { peer } = await scene.client({ era: "modern" });
   const started = scene.shells.next();

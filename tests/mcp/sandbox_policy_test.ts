@@ -16,7 +16,7 @@ function grants(policy: object, tmpdir?: string): string[] {
   });
 }
 
-Deno.test("members that nobody knows are ignored, as the reference ignores them, and handed back", () => {
+Deno.test("unknown members are ignored, as in the reference, and returned", () => {
   for (const type of ["read-only", "workspace-write", "danger-full-access", "external-sandbox", "WorkspaceWrite"]) {
     const { ignored, ...meant } = state({ type, junk: 1 });
     assert.deepEqual(ignored, ["sandboxPolicy.junk"]);

@@ -54,7 +54,7 @@ Deno.test("the policies of the reference's time", () => {
   assert.equal(state({ type: "workspace-write", network_access: true }).isNetworkDisabled, false);
 });
 
-Deno.test("what does not decode is refused with what was sent", () => {
+Deno.test("a state that does not decode is refused, and the refusal quotes it", () => {
   const wrong: unknown[] = [
     {},
     { sandboxPolicy: { type: "read-only" } },
@@ -74,7 +74,7 @@ Deno.test("what does not decode is refused with what was sent", () => {
   assert.throws(() => callState({ "codex/sandbox-state": { sandboxCwd: "/ws" } }), SandboxStateError);
 });
 
-Deno.test("guarded paths stay readable only, whatever a sandbox grants, and where there is none nothing is added", () => {
+Deno.test("guarded paths stay read-only, whatever a sandbox grants; without guarded paths nothing is added", () => {
   const granted = updatedState({
     sandboxPolicy: { type: "workspace-write", writable_roots: ["/rules", "/rules/below", "/rules-of-others"] },
     sandboxCwd: "/ws",
@@ -92,7 +92,7 @@ Deno.test("guarded paths stay readable only, whatever a sandbox grants, and wher
   assert.equal(flagState("read-only", "/ws").isNetworkDisabled, true);
 });
 
-Deno.test("guarded paths become readable to nobody, unless they could be read or written before", () =>
+Deno.test("guarded paths do not become readable unless they could be read or written before", () =>
   inScratchDirectory(async (directory) => {
     // Two links, of which the second lies where commands may write.
     await Deno.mkdir(`${directory}/ws`);
@@ -178,7 +178,7 @@ Deno.test("a special place at or below a guarded path is taken back too", () => 
   assert.deepEqual(kinds(["/tmp/rules"], "/var/own"), ["project_roots", "tmpdir", "slash_tmp"], "that lies above");
 });
 
-Deno.test("a sandbox for the network alone stays what it is, and is known as one that leaves files open", () => {
+Deno.test("a sandbox for the network only stays as it is, and is recognised as one that does not confine files", () => {
   const guarded = (permissionProfile: object) => {
     const state = updatedState({ permissionProfile, sandboxCwd: "/ws" });
     const after = guardedState(state, { paths: ["/rules"], tmpdir: undefined });

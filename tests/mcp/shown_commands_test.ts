@@ -8,7 +8,7 @@ prefix_rule(pattern = ["no"], decision = "forbidden")
 `;
 const ARGS = { command: "x", workdir: "/work" };
 
-Deno.test("of a long command a question shows beginning and end, and says after it how much is not shown", async () => {
+Deno.test("a question shows the beginning and the end of a long command, and then says how much is not shown", async () => {
   const scene = new Scene({ rules: RULES });
   const { peer } = await scene.client();
   const started = scene.shells.next();
@@ -27,7 +27,7 @@ Deno.test("of a long command a question shows beginning and end, and says after 
   shell.exit(0);
 });
 
-Deno.test("of a long denied command a result shows beginning and end, and no half of a character", async () => {
+Deno.test("a result shows the beginning and the end of a long denied command, and no half of a character", async () => {
   const scene = new Scene({ rules: RULES });
   const { peer } = await scene.client();
   const started = scene.shells.next();

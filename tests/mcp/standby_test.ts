@@ -138,7 +138,7 @@ supervisedTest("its programs are decided, and refused network calls known, as in
   assert.deepEqual(calls.map(({ isShell }) => isShell), [true, true, false, true, true]);
 });
 
-supervisedTest("what depends on the disk is never made beforehand", async (scene) => {
+supervisedTest("a sandbox that depends on the disk is never made beforehand", async (scene) => {
   const { service } = scene.host;
   const program = { argv: ["/bin/bash", "-c", ":"], arg0: null, cwd: "/", env: {} };
   const command = { ...program, enforceManagedNetwork: false, asksBeforeExec: true };
@@ -228,7 +228,7 @@ supervisedTest("another sandbox gives up those that waited; so does the end", as
   assert.deepEqual(wrappers(), []);
 });
 
-supervisedTest("one that was killed while it waited is not missed", async (scene) => {
+supervisedTest("one that was killed while it waited is replaced", async (scene) => {
   const waited = await warmUp(scene);
   for (const pid of waited) Deno.kill(pid, "SIGKILL");
   // What they confined ends a moment later.
@@ -239,7 +239,7 @@ supervisedTest("one that was killed while it waited is not missed", async (scene
   }
 });
 
-supervisedTest("what cannot be started is refused in the same words", async (scene) => {
+supervisedTest("a command that cannot be started is refused in the same words", async (scene) => {
   const first = await scene.run(":", { ...READ_ONLY, cwd: `${scene.ws}/none` }).catch(String);
   await warmUp(scene);
   assert.equal(await scene.run(":", { ...READ_ONLY, cwd: `${scene.ws}/none` }).catch(String), first);

@@ -208,7 +208,7 @@ supervisedTest("an escalated program ends with its caller, and with the shell", 
   assert.ok(!isAlive(pid));
 });
 
-supervisedTest("whoever decides is told when nobody waits any more", async (scene) => {
+supervisedTest("the judge is told when nobody waits for its decision any more", async (scene) => {
   const asked = Promise.withResolvers<number>();
   const aborted = Promise.withResolvers<void>();
   const running = await scene.start("id; echo after $?", {
@@ -263,7 +263,7 @@ supervisedTest("a program that runs itself, or an open file, by what /proc calls
 });
 
 supervisedTest(
-  "where the kernel gives no listener, because there is one already, nothing runs and the reason is told",
+  "if the kernel gives no listener, because there is one already, nothing runs and the reason is given",
   async (scene) => {
     const fixture = new URL("../fixtures/supervision_obstacle.ts", import.meta.url).pathname;
     const config = new URL("../../deno.json", import.meta.url).pathname;

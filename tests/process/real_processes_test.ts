@@ -98,7 +98,7 @@ realTest("writes to a child that does not read wait, and are released by its end
   assert.equal((await session.closed()).exit?.exitCode, 137);
 });
 
-realTest("a client that takes nothing pauses the child, and loses nothing", async (session) => {
+realTest("a client that does not read pauses the child, and loses nothing", async (session) => {
   const sink = new RecordingSink();
   sink.hasRoom = false;
   session.manager.attach(sink);
@@ -216,7 +216,7 @@ realTest("the end of the session ends daemons that finished commands left behind
   assert.equal(isAlive(daemonPid), false);
 }, { closedRetentionMs: 0 });
 
-realTest("the end of the session spares what asked to be kept", async (session) => {
+realTest("the end of the session spares processes that asked to be kept", async (session) => {
   await session.sh("exec sleep 60", { keepOnSessionEnd: true });
   await session.sh("exec sleep 60", { processId: "q" });
   const q = session.closed("q");
@@ -235,7 +235,7 @@ realTest("a start that fails names the system's reason and leaves the id free", 
   assert.equal((await session.closed()).exit?.exitCode, 0);
 });
 
-realTest("two hundred processes at once all tell their own story", async (session) => {
+realTest("two hundred processes at once all report their own output and end", async (session) => {
   const sink = new RecordingSink();
   session.manager.attach(sink);
   const ids = Array.from({ length: 200 }, (_, index) => `p${index}`);

@@ -10,7 +10,7 @@ Deno.test("decodeBase64() gives back every length of bytes", () => {
   }
 });
 
-Deno.test("contentBytes() decodes text, and hands on bytes that were decoded before", () => {
+Deno.test("contentBytes() decodes text, and passes on bytes that were decoded before", () => {
   assert.deepEqual(contentBytes("AQID"), new Uint8Array([1, 2, 3]));
   assert.equal(contentBytes("AQI"), null);
   const bytes = new Uint8Array([1, 2, 3]);

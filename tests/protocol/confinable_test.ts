@@ -91,7 +91,7 @@ Deno.test("every method with a sandbox, and every one that reaches files or the 
 });
 
 for (const [method, params] of Object.entries(CONFINABLE)) {
-  Deno.test(`${method} takes sandboxPolicy beside its members as sandbox.sandboxPolicy, and other words not at all`, () => {
+  Deno.test(`${method} takes sandboxPolicy beside its members as sandbox.sandboxPolicy, and refuses other words`, () => {
     const place = params.cwd === undefined ? {} : { cwd: params.cwd };
     assert.deepEqual(decode(method, { ...params, sandboxPolicy: READ_ONLY }).sandbox, {
       sandboxPolicy: READ_ONLY,
@@ -111,7 +111,7 @@ for (const [method, params] of Object.entries(CONFINABLE)) {
     }
   });
 
-  Deno.test(`${method} ignores what asks for nothing, and members it does not know`, () => {
+  Deno.test(`${method} ignores null, and members it does not know`, () => {
     const nothing = Object.fromEntries([...WORDS, "sandboxPolicy"].map((word) => [word, null]));
     const plain = decode(method, params);
     const newer = { policy: READ_ONLY, sandboxing: READ_ONLY, somethingNewer: { sandboxPolicy: READ_ONLY } };

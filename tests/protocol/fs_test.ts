@@ -174,7 +174,7 @@ Deno.test("numbers of blocks are whole and not negative", () => {
   assert.deepEqual(fs.FsReadBlockParams.parse(largest), { handleId: "h", offset: 2 ** 64, len: 2 ** 64 });
 });
 
-Deno.test("a path or the target of a link that nothing can have is the kernel's error; it is not watched", () => {
+Deno.test("a path or target that is too long gives the kernel's error, and is not watched", () => {
   const long = "a/".repeat(20_000);
   for (const path of [`/${long}`, `file:///${long}`]) {
     assert.throws(() => fs.FsReadFileParams.safeParse({ path }), PathTooLongError);

@@ -26,7 +26,7 @@ Deno.test("plainStart() takes what real clients send", () => {
   }
 });
 
-Deno.test("plainStart() leaves to the schema whatever is not plainly right", () => {
+Deno.test("plainStart() leaves everything unusual to the schema", () => {
   const cases: Record<string, unknown>[] = [
     { ...PLAIN, argv: [] },
     { ...PLAIN, argv: ["a", 1] },

@@ -70,7 +70,7 @@ proof({ name: "input is typed once through cuts", tries: CUTS, unit: "cuts" }, a
 });
 
 proof(
-  { name: "a mix of file calls settles, and leaves what it says, through cuts", tries: CUTS, unit: "cuts" },
+  { name: "a mix of file calls is answered, and has the reported effect, through cuts", tries: CUTS, unit: "cuts" },
   (run) =>
     inScratchDirectory(async (directory) => {
       await cutting(run, 80_000, async (box, proxy) => {

@@ -26,7 +26,7 @@ const MAX_KEPT_EXECUTORS = 50;
 const STATUSES = [200, 400, 401, 403, 404, 405, 409, 411, 413, 429, 431, 501, 503, 505];
 
 proof({
-  name: "the registry answers whatever is sent to it, fails at nothing and keeps nothing of it",
+  name: "the registry answers any request, never fails, and keeps nothing",
   tries: 200_000,
   unit: "requests",
 }, async ({ tries, random, remark }) => {

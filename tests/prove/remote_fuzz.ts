@@ -19,7 +19,7 @@ const INPUTS = 200_000;
 /** Far above the noise of a collector, far below what leaking one input in ten would take. */
 const MAX_GROWTH_MB = 64;
 
-proof({ name: "no frame of a relay does more than throw what it should", tries: INPUTS, unit: "frames" }, (run) => {
+proof({ name: "any frame of a relay is read or throws the expected error", tries: INPUTS, unit: "frames" }, (run) => {
   const { random } = run;
   const frames = new RelayFrameEncoder("01234567-89ab-4cde-8f01-23456789abcd");
   const valid = [
@@ -45,7 +45,7 @@ proof({ name: "no frame of a relay does more than throw what it should", tries: 
 });
 
 proof(
-  { name: "no first message of a handshake opens but the right one", tries: INPUTS, unit: "messages" },
+  { name: "only the right first message of a handshake can be opened", tries: INPUTS, unit: "messages" },
   async (run) => {
     const { random } = run;
     const [identity, harness] = [generateKeyPair(), generateKeyPair()];
@@ -66,7 +66,7 @@ proof(
 );
 
 proof(
-  { name: "no second message of a handshake opens but the right one", tries: INPUTS / 20, unit: "messages" },
+  { name: "only the right second message of a handshake can be opened", tries: INPUTS / 20, unit: "messages" },
   async (run) => {
     const { random } = run;
     const [identity, harness] = [generateKeyPair(), generateKeyPair()];
@@ -83,7 +83,7 @@ proof(
   },
 );
 
-proof({ name: "no record opens but the next one", tries: INPUTS, unit: "records" }, async (run) => {
+proof({ name: "only the next record can be opened", tries: INPUTS, unit: "records" }, async (run) => {
   const { random } = run;
   const raw = bytesOf(random, 32);
   const plain = concatBytes([Uint8Array.of(0, 0, 0, 2), new TextEncoder().encode("{}")]);
@@ -102,7 +102,7 @@ proof({ name: "no record opens but the next one", tries: INPUTS, unit: "records"
   }, () => "");
 });
 
-proof({ name: "no public key is read but one", tries: INPUTS, unit: "values" }, (run) => {
+proof({ name: "only a valid public key is read", tries: INPUTS, unit: "values" }, (run) => {
   const { random } = run;
   const pieces = [
     "suite",

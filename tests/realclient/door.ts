@@ -18,7 +18,7 @@ const TOKEN = "a-token-that-codex-must-show-nowhere";
 const NO_TLS = areInstalled(["openssl"], "codex over TLS") ? await missingTls() : "openssl is not installed";
 
 codexTest(
-  "codex comes in over wss with auth_bearer_token and an authority of our own, also after a cut",
+  "codex connects over wss with auth_bearer_token and our own authority, also after a cut",
   NO_TLS,
   async (scene) => {
     const { caFile, certFile, keyFile } = await makeAuthority(scene.directory);
@@ -54,7 +54,7 @@ codexTest(
 );
 
 codexTest(
-  "codex comes in by the URL that the server has printed, also after a cut, and shows its token nowhere",
+  "codex connects by the printed URL, also after a cut, and its token is shown nowhere",
   null,
   async (scene) => {
     await using server = await TestServer.start({ listen: null });

@@ -4,7 +4,7 @@ import { forSeeds } from "../support/seeds.ts";
 
 const UNSHARED = () => new SharedAnswers(Infinity);
 
-Deno.test("AnswerBudget lets in what fits, and one that fits nowhere alone", () => {
+Deno.test("AnswerBudget admits answers that fit, and one that is too long when it is the only one", () => {
   const budget = new AnswerBudget({ limit: 100, floor: 10, shared: UNSHARED() });
   assert.equal(budget.tryTake(60), true);
   assert.equal(budget.tryTake(41), false);
@@ -16,7 +16,7 @@ Deno.test("AnswerBudget lets in what fits, and one that fits nowhere alone", () 
   assert.equal(budget.used, 0);
 });
 
-Deno.test("AnswerBudget serves its line in order, and nobody passes it", async () => {
+Deno.test("AnswerBudget serves requests in order, and none overtakes another", async () => {
   const budget = new AnswerBudget({ limit: 100, floor: 10, shared: UNSHARED() });
   const admitted: string[] = [];
   assert.equal(budget.take(90), undefined);
@@ -33,7 +33,7 @@ Deno.test("AnswerBudget serves its line in order, and nobody passes it", async (
   assert.equal(budget.tryTake(40), true, "nobody waits any more");
 });
 
-Deno.test("AnswerBudget leaves a connection its floor, or one answer, whatever others hold", () => {
+Deno.test("AnswerBudget leaves each connection its minimum, or one answer, whatever others hold", () => {
   const shared = new SharedAnswers(100);
   const stalled = new AnswerBudget({ limit: 100, floor: 10, shared });
   const other = new AnswerBudget({ limit: 100, floor: 10, shared });
@@ -66,7 +66,7 @@ Deno.test("AnswerBudget refuses those in line when it is closed, and forgets tho
   assert.equal(budget.used, 0);
 });
 
-Deno.test("AnswerBudget never stands still and never passes its limit, whatever is taken and given", async () => {
+Deno.test("AnswerBudget never blocks forever and never exceeds its limit, whatever is taken and returned", async () => {
   await forSeeds(200, async (random) => {
     const shared = new SharedAnswers(150);
     const budgets = [0, 1, 2].map(() => new AnswerBudget({ limit: 100, floor: 10, shared }));

@@ -260,7 +260,7 @@ Deno.test("decodeMessage() is as strict with long content as without", () => {
   }
 });
 
-Deno.test("decodeMessage() never shows the stand-in for long content", () => {
+Deno.test("decodeMessage() never reveals the placeholder for long content", () => {
   const seen: string[] = [];
   const visit = (value: unknown): void => {
     if (typeof value === "string") seen.push(value);

@@ -53,7 +53,7 @@ Deno.test("Scheduler runs reads together and keeps a write between what came bef
   assert.equal(readC.hasBegun, true);
 });
 
-Deno.test("Scheduler lets a pass claim wait for an earlier exclusive one and hold back nothing", async () => {
+Deno.test("Scheduler lets a pass claim wait for an earlier exclusive one without delaying others", async () => {
   const scheduler = new Scheduler(UNBOUNDED);
   const start = new ManualJob({ "process:p": "exclusive" });
   const poll = new ManualJob({ "process:p": "pass" }, "waiting");
@@ -248,7 +248,7 @@ Deno.test("Scheduler gives others a turn when many jobs become ready at once, an
   assert.ok(turns >= 4, `${turns} turns in 20 ms`);
 });
 
-Deno.test("Scheduler.whenIdle() waits for all that ends by itself, and not for what is parked", async () => {
+Deno.test("Scheduler.whenIdle() waits for all jobs that end by themselves, and not for long polls", async () => {
   const scheduler = new Scheduler(UNBOUNDED);
   const [ordinary, request, poll] = [new ManualJob({}), new ManualJob({}, "waiting"), new ManualJob({}, "waiting")];
   submitAll(scheduler, [ordinary, request, poll]);

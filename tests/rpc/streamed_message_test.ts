@@ -52,7 +52,7 @@ Deno.test("writeStreamed() joins pieces whose lengths are multiples of three, be
   assert.equal(text, `${"+".repeat(10)}<${bytes.toBase64()}>`);
 });
 
-Deno.test("writeStreamed() fills up with spaces what a source announced and does not have", async () => {
+Deno.test("writeStreamed() writes spaces for bytes that a source announced and does not have", async () => {
   for (const [length, has] of [[300, 0], [300, 1], [300, 299], [900_000, 96 * 1024 + 1], [900_000, 899_999]] as const) {
     const source = announced(length, sourceOf([content(has)]));
     const message = new StreamedMessage('{"data":"', source, '"}');

@@ -34,7 +34,7 @@ Deno.test("parseStrictJson() refuses a key given twice, at any depth and in any 
   ) refuses(text, /duplicate key/);
 });
 
-Deno.test("parseStrictJson() takes what only looks like a duplicate", () => {
+Deno.test("parseStrictJson() accepts keys that only look like duplicates", () => {
   for (
     const text of [
       '{"a":"a","b":"\\"a\\":1,\\"a\\":2"}',
@@ -58,7 +58,7 @@ Deno.test("parseStrictJson() refuses what JSON.parse does, and more", () => {
   refuses('"\\ude00\\ud83d"', /surrogate/);
 });
 
-Deno.test("parseStrictJson() leaves numbers out of range to who has a use for them", () => {
+Deno.test("parseStrictJson() accepts numbers out of range, which its callers check", () => {
   assert.deepEqual(parseStrictJson('{"a":[1e999],"b":-1e999}'), { a: [Infinity], b: -Infinity });
   refuses('{"a":1e999,"a":1}', /duplicate/);
 });

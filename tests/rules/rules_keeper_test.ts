@@ -52,7 +52,7 @@ Deno.test("a change that leaves size and times as they were is noticed while the
     }
   }));
 
-Deno.test("a broken file is told once, and the last good rules stay until it is mended", () =>
+Deno.test("a broken file is reported once, and the last good rules stay until it is repaired", () =>
   inScratchDirectory((directory) => {
     const file = `${directory}/a.rules`;
     Deno.writeTextFileSync(file, FORBID);
@@ -72,7 +72,7 @@ Deno.test("a broken file is told once, and the last good rules stay until it is 
     assert.deepEqual([decision(), keeper.problem, told.length], ["allow", null, 3]);
   }));
 
-Deno.test("a directory that is out of reach for a while is told once, and forgotten when it is back unchanged", () =>
+Deno.test("a directory that cannot be read for a while is reported once, and forgotten when it is back unchanged", () =>
   inScratchDirectory((parent) => {
     const [directory, aside] = [`${parent}/rules`, `${parent}/aside`];
     Deno.mkdirSync(directory);
@@ -90,7 +90,7 @@ Deno.test("a directory that is out of reach for a while is told once, and forgot
     assert.deepEqual(told, ["Not a directory"]);
   }));
 
-Deno.test("files that have settled are looked at and not read again", () =>
+Deno.test("files that have not changed for a while are only checked and not read again", () =>
   inScratchDirectory((directory) => {
     const file = `${directory}/a.rules`;
     Deno.writeTextFileSync(file, ALLOW);
@@ -119,7 +119,7 @@ Deno.test("a directory may come later; files are taken by name, in order, withou
     assert.deepEqual(keeper.skipped, [`${directory}/link.rules`]);
   }));
 
-Deno.test("the first set has to be good", () =>
+Deno.test("the first set has to be valid", () =>
   inScratchDirectory((directory) => {
     Deno.writeTextFileSync(`${directory}/a.rules`, "x");
     assert.throws(() => keep(directory), /Variable `x` not found/);

@@ -55,7 +55,7 @@ Deno.test("an answer that cannot be read fails its own call and no other", async
   await client.close();
 });
 
-Deno.test("a message that may have been anybody's answer ends the connection and fails every call", async () => {
+Deno.test("an unreadable message that may have been any call's answer ends the connection and fails every call", async () => {
   const table: [unknown, RegExp][] = [
     ['{"id":2,"result":', /cannot read a message/],
     ['{"id":2,"result":1,"result":2}', /cannot read a message/],

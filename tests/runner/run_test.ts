@@ -38,7 +38,7 @@ async function layTests(directory: string, config: Record<string, unknown> = {})
   );
 }
 
-Deno.test("the tests run although the runtime has something to say beside its answers", () =>
+Deno.test("the tests run although the runtime prints warnings beside its answers", () =>
   inScratchDirectory(async (directory) => {
     // On a machine with empty caches it reports downloads. A wrong line of an import map is reported offline, too.
     await layTests(directory, { imports: { "": "./nothing.ts" } });
@@ -128,7 +128,7 @@ Deno.test("tasks with folders of their own run every file in them", () => {
   }
 });
 
-Deno.test("whatever starts the server from source names the server's set of permissions", () => {
+Deno.test("everything that starts the server from source names the server's set of permissions", () => {
   const { tasks, permissions } = JSON.parse(Deno.readTextFileSync(`${ROOT}deno.json`));
   assert.deepEqual(Object.values(permissions.serve), Array(7).fill(true));
   assert.deepEqual(permissions.program, { ...permissions.serve, import: true });

@@ -46,7 +46,7 @@ Deno.test("a handle that is opened again is the youngest: others are forgotten b
   assert.deepEqual([calls.handlePaths.has("h0"), calls.handlePaths.has("h1")], [true, false]);
 });
 
-Deno.test("bytes that a call still waits for when its answer is made go back as soon as it gets them", async () => {
+Deno.test("bytes that a call still waits for when its answer is made are returned as soon as it gets them", async () => {
   const answers = new AnswerBudget({ limit: 100, floor: 0, shared: new SharedAnswers(1000) });
   const request = { id: "1" as RequestId, method: "capabilityRoots/discoverV1", params: {} };
   const surroundings = { answers } as unknown as CallSurroundings<unknown>;

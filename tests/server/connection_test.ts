@@ -178,7 +178,7 @@ Deno.test("Connection checks the method, then the parameters, then the handshake
   assert.deepEqual(await bench.call(4, "known"), { id: 4, result: {} });
 });
 
-Deno.test("Connection answers a fault of ours without its details and logs it whole", async () => {
+Deno.test("Connection answers an internal fault without its details and logs it whole", async () => {
   const bench = await new Bench({
     broken: {
       run: () => {
@@ -200,7 +200,7 @@ Deno.test("Connection answers a fault of ours without its details and logs it wh
   });
 });
 
-Deno.test("Connection sends what a call leaves for after its answer behind that answer", async () => {
+Deno.test("Connection sends what a call has left for later after the call's answer", async () => {
   const bench = await new Bench({
     start: {
       run: async (_params, context) => {
@@ -360,7 +360,7 @@ Deno.test("Connection ends when the content of an answer fails halfway, and says
   assert.match(JSON.stringify(line), /os error 5/);
 });
 
-Deno.test("Connection ends after a violation, but not before what was asked ahead of it is answered", async () => {
+Deno.test("Connection ends after a violation, but answers earlier requests first", async () => {
   const gate = Promise.withResolvers<object>();
   const bench = await new Bench({ slow: { run: () => gate.promise }, known: { run: () => ({}) } }).ready();
   await bench.send({ id: 1, method: "slow" }, { method: "nope" }, { id: 2, method: "known" });
@@ -462,7 +462,7 @@ Deno.test("Connection that is displaced is told, answers nothing more and lets n
   assert.deepEqual(begun, ["slow"]);
 });
 
-Deno.test("Connection answers what was asked before its peer said goodbye, but does not hold on to its session", async () => {
+Deno.test("Connection answers requests from before its peer's close frame, but does not keep its session", async () => {
   const never = new Promise<object>(() => {});
   const gate = Promise.withResolvers<object>();
   for (const isStuck of [false, true]) {
@@ -504,7 +504,7 @@ Deno.test("Connection answers what was asked before its peer said goodbye, but d
   }
 });
 
-Deno.test("Connection ends with a fault of ours when a message cannot be handled, and says no more than that", async () => {
+Deno.test("Connection ends with an internal fault when a message cannot be handled, and gives no details", async () => {
   const farewells: unknown[] = [];
   const bench = await new Bench({}, (link) => ({
     receive: (receiver) => link.receive(receiver),
@@ -525,7 +525,7 @@ Deno.test("Connection ends with a fault of ours when a message cannot be handled
   assert.equal(bench.sessions.size, 1);
 });
 
-Deno.test("Connection closes all it owns though one of it fails, and what is asked for afterwards", async () => {
+Deno.test("Connection closes all it owns even if one close fails, and also what is opened afterwards", async () => {
   const closed: string[] = [];
   const own = (context: Context, name: string) =>
     context.owned(Symbol(name), () => ({
@@ -622,7 +622,7 @@ async function converse(random: Random, label: string): Promise<void> {
   await bench.ended;
 }
 
-Deno.test("Connection lets requests that wait for each other give back what they took for their answers", async () => {
+Deno.test("Connection lets requests that wait for each other return their reservations", async () => {
   // Both have been given bytes; the first then waits for the second, which waits for more bytes.
   const second = Promise.withResolvers<void>();
   const scene = new Bench({

@@ -30,7 +30,7 @@ function open() {
   return { answer, place, gone };
 }
 
-Deno.test("FileAnswer is a text for small content, in whatever pieces it came, and a stream for more", () => {
+Deno.test("FileAnswer is a text for small content, in any pieces, and a stream for more", () => {
   const bytes = Uint8Array.from({ length: 300_000 }, (_, at) => at * 7);
   const small = open().answer;
   assert.deepEqual(small.result().encode(ID), ['{"id":1,"result":{"dataBase64":"', "", '"}}']);
@@ -48,7 +48,7 @@ Deno.test("FileAnswer is a text for small content, in whatever pieces it came, a
   assert.equal(message.source.length, 300_000 - 300);
 });
 
-Deno.test("FileAnswer lends its place until the content has left, or will not", async () => {
+Deno.test("FileAnswer keeps its place until the content has left, or never will", async () => {
   const left = open();
   await left.answer.makeRoom(LARGE_READ_BYTES);
   const source = new FakeSource();

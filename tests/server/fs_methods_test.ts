@@ -18,7 +18,7 @@ function recordingFiles(asked: unknown[]): FileSystem {
   });
 }
 
-Deno.test("the sandbox object of a request decides on its file system, and is not handed on to it", async () => {
+Deno.test("the sandbox object of a request selects its file system, and is not passed on to it", async () => {
   const asked: unknown[] = [];
   const decided: unknown[] = [];
   const sandboxing = {

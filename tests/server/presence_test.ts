@@ -10,7 +10,7 @@ function setUp(vitality: Pick<Link, "silentMs" | "askForSign"> = {}) {
   return { clock, presence: new Presence(vitality as Link, clock) };
 }
 
-Deno.test("Presence: without word from the link only messages show a client", () => {
+Deno.test("Presence: if the link cannot tell, only messages show that a client is there", () => {
   const { clock, presence } = setUp();
   clock.advance(1000);
   assert.equal(presence.heardAtMs, 0);
@@ -24,7 +24,7 @@ Deno.test("Presence: without word from the link only messages show a client", ()
   assert.deepEqual([heard, presence.heardAtMs], [1, 2000]);
 });
 
-Deno.test("Presence: a link that would see the end shows a client at any time", () => {
+Deno.test("Presence: if the link would see the end, the client is there until then", () => {
   const { clock, presence } = setUp({ silentMs: 0 });
   clock.advance(1000);
   assert.equal(presence.heardAtMs, 1000);

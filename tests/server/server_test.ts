@@ -69,7 +69,7 @@ for (const hurries of [false, true]) {
   });
 }
 
-Deno.test("a server that has ended waits for nothing any more", async () => {
+Deno.test("a server that has ended leaves no timer or wait behind", async () => {
   const clock = new ManualClock();
   const server = await startServer({ listen: { type: "tcp", hostname: "127.0.0.1", port: 0 }, clock });
   await server.shutDown();

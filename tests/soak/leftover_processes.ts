@@ -245,7 +245,7 @@ leftoverTest("nothing outlives a server that was killed", async () => {
   await nobodyIsLeft(roll);
 });
 
-leftoverTest("terminate ends the group; who has left it lives until the session ends", async () => {
+leftoverTest("terminate ends the group; processes that have left it live until the session ends", async () => {
   await using roll = await RollCall.begin();
   await using server = await TestServer.start({ args: ["--detached-session-ttl-ms", "50"] });
   const culprit = new Culprit(await server.connect(), roll);

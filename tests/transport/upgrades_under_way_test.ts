@@ -13,7 +13,7 @@ function underWay() {
   return { clock, upgrades, socket, calls };
 }
 
-Deno.test("UpgradesUnderWay counts a websocket until it opens, and tells its end once", () => {
+Deno.test("UpgradesUnderWay counts a websocket until it opens, and reports the outcome once", () => {
   const { clock, upgrades, socket, calls } = underWay();
   for (const event of ["open", "error", "close"]) socket.dispatchEvent(new Event(event));
   upgrades.giveUpAll();

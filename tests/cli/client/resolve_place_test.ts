@@ -11,7 +11,7 @@ async function resolved(args: string[], env: Record<string, string> = {}): Promi
   return await resolvePlace(parsed, env);
 }
 
-Deno.test("resolvePlace() takes the user's own server when nothing is said, and no token for it", async () => {
+Deno.test("resolvePlace() takes the user's own server by default, without a token", async () => {
   assert.deepEqual(await resolved([], { EXEC_SERVER_TOKEN: "secret" }), { place: { kind: "own" }, token: null });
 });
 
@@ -40,7 +40,7 @@ Deno.test("resolvePlace() knows every kind of URL, by flag and by variable", asy
   });
 });
 
-Deno.test("resolvePlace() sends a token where one is asked for, and to nobody else", async () => {
+Deno.test("resolvePlace() sends a token only to servers that ask for one", async () => {
   const env = { EXEC_SERVER_TOKEN: " secret\n" };
   assert.equal((await resolved(["--url=ws://127.0.0.1:1"], env)).token, "secret");
   assert.equal((await resolved(["--url=unix:/run/x.sock"], env)).token, null);
@@ -56,7 +56,7 @@ Deno.test("resolvePlace() sends a token where one is asked for, and to nobody el
   await assert.rejects(resolved(["--url=ws://h", "--token-file", file]), /cannot read --token-file/);
 });
 
-Deno.test("resolvePlace() refuses URLs that lead nowhere, and shows none: they may hold a token", async () => {
+Deno.test("resolvePlace() refuses wrong URLs without showing them, because they may hold a token", async () => {
   const bad: [string[], RegExp][] = [
     [["--url=hello"], /^--url is not accepted: write ws:/],
     [["--url=ftp://h/secret"], /unknown scheme ftp: \(known are ws:,/],

@@ -56,7 +56,7 @@ Deno.test("TracedTransport writes each message on a line of its own, by connecti
   }
 });
 
-Deno.test("TracedTransport tells once that the file cannot be written, and goes on", async () => {
+Deno.test("TracedTransport reports once that the file cannot be written, and goes on", async () => {
   const path = await Deno.makeTempFile();
   const told: string[] = [];
   const usual = console.error;

@@ -33,7 +33,7 @@ Deno.test("a command of another machine cannot write to the terminal", () => {
   assert.equal(commandText(["a".repeat(100)], 10), `${"a".repeat(9)}…`);
 });
 
-Deno.test("the last lines of pieces, whatever ends where", () => {
+Deno.test("the last lines of output in pieces, wherever lines end", () => {
   const chunks = (...texts: string[]): LogChunk[] =>
     texts.map((text, index) => ({ seq: index + 1, stream: "stdout", bytes: new TextEncoder().encode(text) }));
   const tail = (count: number, ...texts: string[]) =>

@@ -39,7 +39,7 @@ const without = (problem: DoctorReport["bubblewrap"]["problem"]): Partial<Doctor
   bubblewrap: { works: false, path: null, version: null, reason: "because", problem },
 });
 
-Deno.test("advise() has nothing to say where all is well", () => {
+Deno.test("advise() gives no advice if everything works", () => {
   assert.deepEqual(advise(machine(), DEBIAN), []);
 });
 

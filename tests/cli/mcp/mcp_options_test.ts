@@ -76,7 +76,7 @@ Deno.test("--escalate all is refused where nothing but the shell's own programs 
   assert.equal((await options("--intercept shell")).intercept, "shell");
 });
 
-Deno.test("--escalate-fds takes whole paths alone", async () => {
+Deno.test("--escalate-fds takes only whole paths", async () => {
   const { descriptorPrograms } = await options("--escalate-fds /usr/bin/gpg --escalate-fds /opt/tool");
   assert.deepEqual(descriptorPrograms, ["/usr/bin/gpg", "/opt/tool"]);
   for (const path of ["gpg", "./gpg", "/usr/../bin/gpg"]) {
@@ -97,7 +97,7 @@ Deno.test("--listen takes an address in the forms that people write, and the log
   }
 });
 
-Deno.test("nobody is let in from beyond this machine without a login, and a login without an address is a slip", async () => {
+Deno.test("addresses beyond this machine need a login, and a login without an address is refused", async () => {
   assert.match((await refused("--listen 0.0.0.0:0"))[1], /without authentication/);
   assert.equal((await options("--listen 0.0.0.0:0 --insecure-no-auth")).http?.auth.type, "none");
   const logins = ["--ws-auth url-token", "--tokens /t", "--tokens-id x", "--ws-token-file /t", "--ws-token-sha256 00"];

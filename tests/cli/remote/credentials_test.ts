@@ -52,7 +52,7 @@ Deno.test("lines that are not right end it in the reference's words, and hold no
   await Promise.all([assert.rejects(running), assert.rejects(credential.token(), /pipe closed/)]);
 });
 
-Deno.test("a variable must be there and hold something, a file is read each time", async () => {
+Deno.test("a variable must exist and not be empty, and a file is read each time", async () => {
   const text = (name: string, what: string) =>
     `executor registry authentication error: executor registry bearer token environment variable \`${name}\` is ${what}`;
   assert.throws(() => variableCredential("executor", "V", null), { message: text("V", "not set") });

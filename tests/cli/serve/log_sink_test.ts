@@ -4,7 +4,7 @@ import { LogSink } from "../../../src/cli/serve/log_sink.ts";
 /** More turns than the sink takes from the end of a write to its rest. */
 const TURNS = 30;
 
-Deno.test("LogSink.write() is never left lying, whenever a line comes while the one before it leaves", async () => {
+Deno.test("LogSink.write() always writes its line, even if it comes while the one before it leaves", async () => {
   for (let turns = 0; turns < TURNS; turns++) {
     const written: string[] = [];
     const hasBoth = Promise.withResolvers<void>();

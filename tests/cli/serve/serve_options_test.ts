@@ -233,7 +233,7 @@ Deno.test("parseServe() refuses an open listener beyond this machine unless it i
   for (const url of ["ws://127.9.9.9:0", "ws://[::1]:0", "unix:/x", "stdio"]) await optionsOf(["--listen", url]);
 });
 
-Deno.test("parseServe() asks for a token of its own making without an address, and where it is told to", async () => {
+Deno.test("parseServe() asks for a random token if there is no address, and with url-token", async () => {
   const typeOf = async (argv: string[], env: Record<string, string> = {}) => (await optionsOf(argv, env)).auth.type;
   assert.equal(await typeOf([]), "urlToken");
   assert.equal(await typeOf(["--insecure-no-auth"]), "none");
@@ -278,7 +278,7 @@ Deno.test("parseServe() takes TLS with both files and a wss address, and the fil
   await optionsOf(["--listen", "wss://0.0.0.0:0", "--ws-auth", "url-token", ...files]);
 });
 
-Deno.test("parseServe() refuses auth flags that do not say one thing", async () => {
+Deno.test("parseServe() refuses auth flags that are incomplete or contradict each other", async () => {
   const capability = ["--ws-auth", "capability-token"];
   const signed = ["--ws-auth", "signed-bearer-token"];
   const cases: [string[], string][] = [

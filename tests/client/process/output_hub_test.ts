@@ -23,7 +23,7 @@ Deno.test("OutputHub.events() has the output, the exit and the end of a process 
   assert.deepEqual(events.map(({ type, seq }) => [type, seq]), [["output", 1], ["exited", 2], ["closed", 3]]);
 });
 
-Deno.test("OutputHub.events() tells of the output that drained while somebody waited for the end", async () => {
+Deno.test("OutputHub.events() reports output that drained while the end was awaited as a gap", async () => {
   const hub = new OutputHub({ type: "acknowledged" }, 0, () => {});
   hub.letFlow();
   const chunk = new Uint8Array(100_000);
@@ -39,7 +39,7 @@ Deno.test("OutputHub.events() tells of the output that drained while somebody wa
   assert.equal(hub.snapshot("stdout").totalBytes, 300_000);
 });
 
-Deno.test("OutputHub.events() fails with the error by which everything ended before", async () => {
+Deno.test("OutputHub.events() fails with the error that had ended everything before", async () => {
   const hub = new OutputHub({ type: "acknowledged" }, 0, () => {});
   hub.end(new Error("lost"));
   await assert.rejects(hub.events().next(), /lost/);

@@ -65,7 +65,7 @@ Deno.test("events are sorted, and repeats are dropped", () => {
   assert.deepEqual(told, [[1, "a"], [2, "b"], [3, "c"], ["exited", 7], "closed"]);
 });
 
-Deno.test("what a lost connection has missed is read, and what came meanwhile follows", async () => {
+Deno.test("events that were missed by a lost connection are read, and later ones follow", async () => {
   const { told, reads, output, resume, settled } = setUp([
     { ...IDLE, chunks: [chunk(2, "b"), chunk(3, "c")], nextSeq: 4 },
     { ...IDLE, nextSeq: 4 },
@@ -78,7 +78,7 @@ Deno.test("what a lost connection has missed is read, and what came meanwhile fo
   assert.deepEqual(reads, [1, 4]);
 });
 
-Deno.test("an exit and a close that were missed are told once", async () => {
+Deno.test("an exit and a close that were missed are reported once", async () => {
   const { feed, told, resume, settled } = setUp([
     { ...IDLE, chunks: [chunk(2, "b")], nextSeq: 3, exited: true, exitCode: 0, closed: true, droppedBytes: 0 },
     { ...IDLE, nextSeq: 4, exited: true, exitCode: 0, closed: true, droppedBytes: 0 },
@@ -90,7 +90,7 @@ Deno.test("an exit and a close that were missed are told once", async () => {
   assert.deepEqual(told, [[2, "b"], ["exited", 0], "closed"]);
 });
 
-Deno.test("output that is lost is told as a gap, with and without the server's count", async () => {
+Deno.test("lost output is reported as a gap, with and without the server's count", async () => {
   for (const droppedBytes of [500, undefined]) {
     const given = droppedBytes === undefined ? {} : { droppedBytes };
     const { told, output, resume, settled } = setUp([
@@ -111,7 +111,7 @@ Deno.test("a process that the server does not know any more fails its followers"
   assert.ok(told[0] instanceof OutputGapError && /does not know it any more/.test(told[0].message));
 });
 
-Deno.test("a number that stays away is read", async () => {
+Deno.test("an event whose number does not come is read", async () => {
   const { told, output, settled } = setUp([
     { ...IDLE, chunks: [chunk(1, "a"), chunk(2, "b")], nextSeq: 3 },
     { ...IDLE, nextSeq: 3 },

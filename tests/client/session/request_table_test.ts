@@ -13,7 +13,7 @@ function sent(method: string, params: unknown, options: CallOptions = {}): unkno
 
 const LONG = "QUJD".repeat(64 * 1024);
 
-Deno.test("a request with content says the same, however long its content and wherever it stands", () => {
+Deno.test("a request with content has the same text, however long the content is and wherever it stands", () => {
   for (const content of ["", "QUJD", LONG]) {
     const table: [method: string, params: Record<string, unknown>][] = [
       ["process/write", { processId: "p", chunk: content, writeId: "w" }],
@@ -27,7 +27,7 @@ Deno.test("a request with content says the same, however long its content and wh
   }
 });
 
-Deno.test("a request whose content is missing or no base64 is still a message, which the server can refuse", () => {
+Deno.test("a request whose content is missing or not base64 is still a valid message, which the server can refuse", () => {
   for (const chunk of ['a"b', "QUJD\n", 7, null]) {
     const params = { processId: "p", chunk };
     assert.deepEqual(sent("process/write", params), { id: 1, method: "process/write", params });
@@ -44,7 +44,7 @@ Deno.test("a request whose content is missing or no base64 is still a message, w
   assert.deepEqual(sent("process/write", null), { id: 1, method: "process/write", params: null });
 });
 
-Deno.test("a request whose result is no object fails, and nothing else does", async () => {
+Deno.test("a request whose result is not an object fails, without effect on others", async () => {
   const requests = new RequestTable();
   const other = requests.add("fs/readFile", {}, {});
   for (const result of [null, "text", 7, true, [], undefined]) {

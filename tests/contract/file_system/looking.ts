@@ -83,22 +83,25 @@ export function testLooking(test: ContractTest): void {
     await assertFails(files.canonicalize(`${directory}/real/f/x`), "internal", "Not a directory (os error 20)");
   });
 
-  test("createDirectory makes parents, and minds what is there already", async (files, directory) => {
-    const create = (path: string, recursive = true) =>
-      files.createDirectory({ path: `${directory}/${path}`, recursive, followSymlinks: true });
-    await create("a/b/c");
-    await create("a/b/c");
-    assert.ok((await Deno.stat(`${directory}/a/b/c`)).isDirectory);
-    await create("n", false);
-    await assertFails(create("n", false), "internal", "File exists (os error 17)");
-    await assertFails(create("m/x", false), "notFound", NOT_FOUND);
-    await Deno.writeTextFile(`${directory}/f`, "");
-    await assertFails(create("f"), "internal", "File exists (os error 17)");
-    await assertFails(create("f/x"), "internal", "Not a directory (os error 20)");
-    await Deno.symlink("nowhere", `${directory}/broken`);
-    await assertFails(create("broken/x"), "internal", "File exists (os error 17)");
-    await files.createDirectory({ path: "/", recursive: true, followSymlinks: true });
-  });
+  test(
+    "createDirectory makes parents, and accepts an existing directory only if recursive",
+    async (files, directory) => {
+      const create = (path: string, recursive = true) =>
+        files.createDirectory({ path: `${directory}/${path}`, recursive, followSymlinks: true });
+      await create("a/b/c");
+      await create("a/b/c");
+      assert.ok((await Deno.stat(`${directory}/a/b/c`)).isDirectory);
+      await create("n", false);
+      await assertFails(create("n", false), "internal", "File exists (os error 17)");
+      await assertFails(create("m/x", false), "notFound", NOT_FOUND);
+      await Deno.writeTextFile(`${directory}/f`, "");
+      await assertFails(create("f"), "internal", "File exists (os error 17)");
+      await assertFails(create("f/x"), "internal", "Not a directory (os error 20)");
+      await Deno.symlink("nowhere", `${directory}/broken`);
+      await assertFails(create("broken/x"), "internal", "File exists (os error 17)");
+      await files.createDirectory({ path: "/", recursive: true, followSymlinks: true });
+    },
+  );
 
   test("readDirectory types links by their target and leaves out those that lead nowhere", async (files, directory) => {
     await Deno.mkdir(`${directory}/.hidden`);

@@ -6,7 +6,7 @@ import { assertFails, modeOf } from "../../support/scratch_directory.ts";
 import { type ContractTest, copy, metadata, names, NOT_FOUND, pattern, plantTree, remove } from "./harness.ts";
 
 export function testTrees(test: ContractTest): void {
-  test("remove removes trees and takes missing things easily", async (files, directory) => {
+  test("remove removes trees and accepts missing paths", async (files, directory) => {
     await plantTree(directory);
     await remove(files, `${directory}/sub`);
     await remove(files, `${directory}/sub`);
@@ -78,7 +78,7 @@ export function testTrees(test: ContractTest): void {
     await copy(files, `${directory}/f`, "/dev/null");
   });
 
-  test("copy of a file onto a device tells what that says", async (files, directory) => {
+  test("copy of a file onto a device reports the device's error", async (files, directory) => {
     await Deno.writeTextFile(`${directory}/f`, "x");
     await Deno.symlink("/dev/full", `${directory}/full`);
     assert.equal((await metadata(files, "/dev/full")).isFile, false);
@@ -120,7 +120,7 @@ export function testTrees(test: ContractTest): void {
     assert.deepEqual(names(`${directory}/merged/deep`), ["er", "h.txt"]);
   });
 
-  test("copy refuses what makes no sense", async (files, directory) => {
+  test("copy refuses impossible copies", async (files, directory) => {
     await plantTree(directory);
     const attempt = (source: string, destination: string, recursive = true) =>
       copy(files, `${directory}/${source}`, `${directory}/${destination}`, recursive);

@@ -85,7 +85,7 @@ export function testWalking(test: ContractTest): void {
   });
 
   test(
-    "walk answers nothing for a file or an unfollowed link, and fails for what is missing",
+    "walk answers with no entries for a file or an unfollowed link, and fails for a missing path",
     async (files, directory) => {
       await plantTree(directory);
       assert.deepEqual(await listed(files, `${directory}/f.txt`), []);

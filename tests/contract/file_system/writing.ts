@@ -59,7 +59,7 @@ function testWritingInPlace(test: ContractTest): void {
     await write(files, "/dev/null", "swallowed");
   });
 
-  test("writeFile tells what a device says", async (files) => {
+  test("writeFile reports a device's error", async (files) => {
     assert.equal((await metadata(files, "/dev/full")).isFile, false);
     await assertFails(write(files, "/dev/full", "x"), "internal", "No space left on device (os error 28)");
   });
@@ -188,22 +188,25 @@ function testWritingEitherWay(test: ContractTest, way: string, { atomic }: { ato
     assert.deepEqual(names(directory), ["f"]);
   });
 
-  test(`${way} and ifMatch lets exactly one of several writers find what all have read`, async (files, directory) => {
-    const path = `${directory}/f`;
-    await Deno.writeTextFile(path, "hello");
-    const writers = Array.from({ length: 8 }, (_, index) => `writer ${index}`);
-    const outcomes = await Promise.allSettled(
-      writers.map((text) => write(files, path, text, { atomic, ifMatch: HELLO_DIGEST })),
-    );
-    const refused = outcomes.filter(({ status }) => status === "rejected") as PromiseRejectedResult[];
-    // Each says that the content is another one, and the file holds what the one who succeeded wrote.
-    if (refused.length !== writers.length - 1) throw refused[0]?.reason ?? new Error("all of them were let in");
-    for (const { reason } of refused) {
-      await assertFails(Promise.reject(reason), "invalidRequest", /ifMatch expects sha256:2cf2/);
-    }
-    const winner = outcomes.findIndex(({ status }) => status === "fulfilled");
-    assert.equal(await Deno.readTextFile(path), writers[winner]);
-  });
+  test(
+    `${way} and ifMatch lets exactly one of several writers succeed that have read the same`,
+    async (files, directory) => {
+      const path = `${directory}/f`;
+      await Deno.writeTextFile(path, "hello");
+      const writers = Array.from({ length: 8 }, (_, index) => `writer ${index}`);
+      const outcomes = await Promise.allSettled(
+        writers.map((text) => write(files, path, text, { atomic, ifMatch: HELLO_DIGEST })),
+      );
+      const refused = outcomes.filter(({ status }) => status === "rejected") as PromiseRejectedResult[];
+      // Each says that the content is another one, and the file holds what the one who succeeded wrote.
+      if (refused.length !== writers.length - 1) throw refused[0]?.reason ?? new Error("all of them were let in");
+      for (const { reason } of refused) {
+        await assertFails(Promise.reject(reason), "invalidRequest", /ifMatch expects sha256:2cf2/);
+      }
+      const winner = outcomes.findIndex(({ status }) => status === "fulfilled");
+      assert.equal(await Deno.readTextFile(path), writers[winner]);
+    },
+  );
 
   test(`${way} gives the file the time that is asked for, flushed or not`, async (files, directory) => {
     const path = `${directory}/f`;

@@ -38,7 +38,7 @@ Deno.test("withRoom() begins work anew when it has waited, and a few times at mo
   assert.equal(begun, 5);
 });
 
-Deno.test("withRoom() has every part of the work end before it waits, and ends itself with the connection", async () => {
+Deno.test("withRoom() ends every part of the work before it waits, and ends with the connection", async () => {
   let ended = 0;
   const gone = new Error("gone");
   const work = withRoom(() => Promise.reject(gone), async (room) => {

@@ -38,7 +38,7 @@ Deno.test("discoverCapabilities() answers nothing on a machine with nothing", as
   assert.deepEqual(await discover(tree), { plugins: [], skills: [], warnings: [] });
 });
 
-Deno.test("discoverCapabilities() refuses a sandbox object that is not one, and warns of one that cannot be had", async () => {
+Deno.test("discoverCapabilities() refuses a malformed sandbox object, and warns of one that cannot be enforced", async () => {
   await using tree = await FileTree.make();
   const under = (refusal: Error): FileSystem =>
     new Proxy(createDirectFileSystem(), { get: () => () => Promise.reject(refusal) });
@@ -192,7 +192,7 @@ Deno.test("discoverCapabilities() leaves out skills whose full name is too long"
   assert.deepEqual(warnings, [METADATA_INCOMPLETE]);
 });
 
-Deno.test("discoverCapabilities() answers at most so much, and says that there is more", async () => {
+Deno.test("discoverCapabilities() bounds its answer, and says that there is more", async () => {
   await using tree = await FileTree.make();
   const description = "x".repeat(60_000);
   for (let at = 0; at < 80; at++) {

@@ -84,7 +84,7 @@ Deno.test("discoverCapabilityRoots() answers in the order asked, with ids as giv
   assert.deepEqual(await discover([]), []);
 });
 
-Deno.test("discoverCapabilityRoots() takes a place on another machine for that root's failure alone", async () => {
+Deno.test("discoverCapabilityRoots() reports a path of another machine as the failure of that root only", async () => {
   await using tree = await FileTree.make({ "a/SKILL.md": skill("a") });
   const [foreign, own] = await discover([{ id: "f", path: "file://host/x" }, { id: "o", path: tree.path("a") }]);
   assert.equal(foreign?.path, "file://host/x");
@@ -120,7 +120,7 @@ Deno.test("discoverCapabilityRoots() looks six directories deep", async () => {
   assert.deepEqual(warnings, []);
 });
 
-Deno.test("discoverCapabilityRoots() leaves out what is too large or no text, and says so", async () => {
+Deno.test("discoverCapabilityRoots() leaves out files that are too large or not text, and says so", async () => {
   await using tree = await FileTree.make({
     "r/fits/SKILL.md": "x".repeat(MAX_CAPABILITY_FILE_BYTES),
     "r/large/SKILL.md": "x".repeat(MAX_CAPABILITY_FILE_BYTES + 1),

@@ -97,7 +97,7 @@ Deno.test("readEnvironmentConfig() answers the layers from the system's to the i
   });
 });
 
-Deno.test("readEnvironmentConfig() takes a path that the kernel does not take for no project", async () => {
+Deno.test("readEnvironmentConfig() finds no project at a path that the kernel does not accept", async () => {
   await using tree = await trustedProject({ "project/.codex/config.toml": `model = "project"` });
   assert.equal((await layers(tree, { cwd: "project/a" })).length, 2);
   assert.equal((await layers(tree, { cwd: `project/${"a/".repeat(2048)}` })).length, 1);
@@ -110,7 +110,7 @@ Deno.test("readEnvironmentConfig() answers empty stacks on a machine without con
   assert.deepEqual([config, requirements], [nothing, nothing]);
 });
 
-Deno.test("readEnvironmentConfig() lets nothing out but what was asked for", async () => {
+Deno.test("readEnvironmentConfig() returns only what was asked for", async () => {
   await using tree = await FileTree.make({
     "codex/config.toml": [
       "# a comment with a SECRET",
@@ -131,7 +131,7 @@ Deno.test("readEnvironmentConfig() lets nothing out but what was asked for", asy
   ]);
 });
 
-Deno.test("readEnvironmentConfig() lets no line of a broken file out", async () => {
+Deno.test("readEnvironmentConfig() quotes no line of a broken file", async () => {
   await using tree = await FileTree.make({ "codex/config.toml": 'model = "m"\nkey = SECRET\n' });
   assert.match(await failure(tree), /^failed to load executor-local config: codex\/config.toml:2:\d+: [^\n]*$/);
   assert(!(await failure(tree)).includes("SECRET"));
@@ -197,7 +197,7 @@ Deno.test("readEnvironmentConfig() reads a project only if the user trusts it", 
   assert.deepEqual(await found((tree) => trust(tree, "")), [], "trust does not reach below, beyond a project's root");
 });
 
-Deno.test("readEnvironmentConfig() does not stumble over a broken file that nobody trusts", async () => {
+Deno.test("readEnvironmentConfig() ignores a broken file that is not trusted", async () => {
   await using tree = await FileTree.make({
     "project/.git/HEAD": "",
     "project/.codex/config.toml": "model = [broken",
@@ -257,7 +257,7 @@ Deno.test("readEnvironmentConfig() does not take the user's own folder for a pro
   assert.deepEqual(await layers(tree), [["user (codex/config.toml)", 'model = "own"']]);
 });
 
-Deno.test("readEnvironmentConfig() takes from a project what a project may not decide", async () => {
+Deno.test("readEnvironmentConfig() removes what a project may not decide", async () => {
   const forbidden = ["openai_base_url", "chatgpt_base_url", "model_provider", "notify", "profile"];
   await using tree = await trustedProject({
     "project/.codex/config.toml": [

@@ -37,7 +37,7 @@ Deno.test("parseSkillFrontmatter() names a skill like its directory when it does
   }
 });
 
-Deno.test("parseSkillFrontmatter() understands headers written as if everything behind a colon were text", async () => {
+Deno.test("parseSkillFrontmatter() understands headers in which everything after a colon is meant as text", async () => {
   const table: [string, string][] = [
     ["name: n\ndescription: Build for AWS: ECS", "Build for AWS: ECS"],
     ["name: n\ndescription: it's: so # comment", "it's: so"],
@@ -82,7 +82,7 @@ Deno.test("parseSkillFrontmatter() puts a value with a colon into quotes, and le
   assert.equal(await parse("description: it's: here"), "it's: here");
 });
 
-Deno.test("parseSkillFrontmatter() refuses what describes no skill", async () => {
+Deno.test("parseSkillFrontmatter() refuses headers that do not describe a skill", async () => {
   const table = [
     "no header",
     "",

@@ -15,7 +15,7 @@ Deno.test("projectToml() keeps only the branch that a path goes through", async 
   assert.equal(await project("[a.b]\nc = 1\nd = 2\n[a.x]\ny = 1", ["a", "b", "c"]), "[a.b]\nc = 1\n");
 });
 
-Deno.test("projectToml() keeps a value that stands where a path wants to go on: it overrides other layers", async () => {
+Deno.test("projectToml() keeps a value at which a path cannot go on, because it overrides other layers", async () => {
   assert.equal(await project("a = 2\nlist = [ 1, 2 ]", ["a", "b"], ["list", "unused"]), "a = 2\nlist = [ 1, 2 ]\n");
 });
 
@@ -25,7 +25,7 @@ Deno.test("projectToml() keeps an empty table on the way, and says when there is
   assert.equal(await project("a = 1"), null);
 });
 
-Deno.test("projectToml() takes the wider of two paths, in whatever order they come", async () => {
+Deno.test("projectToml() takes the wider of two paths, in any order", async () => {
   const document = "[a]\nb = 1\nc = 2";
   assert.equal(await project(document, ["a"], ["a", "b"]), "[a]\nb = 1\nc = 2\n");
   assert.equal(await project(document, ["a", "b"], ["a"]), "[a]\nb = 1\nc = 2\n");

@@ -237,7 +237,7 @@ bashTest("ShellSnapshots expands aliases where the profile has switched them on"
   assert.equal(fast.stdout, "hello\nhello\n", "expanded once, not twice");
 });
 
-bashTest("ShellSnapshots keeps what a profile says to itself", async () => {
+bashTest("ShellSnapshots does not show what a profile prints", async () => {
   await using home = await Home.make("echo noise; echo more >&2");
   const { fast } = await home.both("echo result");
   assert.deepEqual(fast, { code: 0, stdout: "result\n", stderr: "" });
@@ -294,7 +294,7 @@ bashTest("ShellSnapshots runs the profile for a command whose own variables it w
   assert.equal(await home.isPlain("x", { env: { ...home.env, TRACESTATE: "own" } }), true);
 });
 
-bashTest("ShellSnapshots does what BASH_ENV says once, behind the profile", async () => {
+bashTest("ShellSnapshots runs BASH_ENV once, after the profile", async () => {
   const startup = 'ORDER="$ORDER,env"; echo sourced >> "$HOME/sourced"';
   await using home = await Home.make("export ORDER=profile", { "env.sh": startup });
   const env = { ...home.env, BASH_ENV: home.tree.path("env.sh") };
@@ -356,7 +356,7 @@ bashTest("ShellSnapshots leaves other shells, other ways of calling and terminal
   assert.equal(home.captures, 0);
 });
 
-bashTest("ShellSnapshots runs commands as they are where a state cannot be had or not be trusted", async () => {
+bashTest("ShellSnapshots runs commands unchanged if a state cannot be made or not be trusted", async () => {
   const table: [string, string][] = [
     ["exit 3", "did not report"],
     ["exec true", "did not report"],

@@ -43,7 +43,7 @@ class Scene implements AsyncDisposable {
   }
 }
 
-function supervisedTest(claim: string, body: (scene: Scene) => Promise<void>): void {
+function watchTest(claim: string, body: (scene: Scene) => Promise<void>): void {
   Deno.test({
     name: `a confined watch ${claim}${NO_SANDBOX === null ? "" : ` (SKIPPED: ${NO_SANDBOX})`}`,
     ignore: NO_SANDBOX !== null,
@@ -54,7 +54,7 @@ function supervisedTest(claim: string, body: (scene: Scene) => Promise<void>): v
   });
 }
 
-supervisedTest("tells what changes where it may read, and nothing of what is denied or hidden", async (scene) => {
+watchTest("tells what changes where it may read, and nothing of what is denied or hidden", async (scene) => {
   const { ws } = scene;
   await Deno.writeTextFile(`${ws}/.env`, "");
   await Deno.mkdir(`${ws}/private`);
@@ -74,7 +74,7 @@ supervisedTest("tells what changes where it may read, and nothing of what is den
   assert.deepEqual(silent, []);
 });
 
-supervisedTest("of a single file, and of one reached through a link, tells by the name it was given", async (scene) => {
+watchTest("of a single file, and of one reached through a link, reports under the given name", async (scene) => {
   const { ws } = scene;
   await Deno.symlink("sub", `${ws}/link`);
   await Deno.writeTextFile(`${ws}/sub/.env`, "");
@@ -88,7 +88,7 @@ supervisedTest("of a single file, and of one reached through a link, tells by th
   assert.deepEqual(scene.recorder.texts(ws).filter((text) => text.includes(".env")), []);
 });
 
-supervisedTest("is refused as any look would be where it may not read", async (scene) => {
+watchTest("is refused like a read where it may not read", async (scene) => {
   const { ws } = scene;
   const { root } = scene.sandboxed.host;
   await Deno.mkdir(`${ws}/private`);
@@ -101,7 +101,7 @@ supervisedTest("is refused as any look would be where it may not read", async (s
   await scene.watch(policy, ws);
 });
 
-supervisedTest("of a writable root has no placeholders on the disk", async (scene) => {
+watchTest("of a writable root has no placeholders on the disk", async (scene) => {
   const { ws } = scene;
   const before = namesIn(ws);
   await scene.watch("write ws, deny ws/later", ws);
@@ -110,7 +110,7 @@ supervisedTest("of a writable root has no placeholders on the disk", async (scen
   await scene.told("created /.git");
 });
 
-supervisedTest("keeps its helper, and lets it go when it ends", async (scene) => {
+watchTest("keeps its helper, and lets it go when it ends", async (scene) => {
   const { ws, sandboxed: { pool } } = scene;
   await scene.watch("read ws", ws, { watchId: 1 });
   await scene.watch("read ws", `${ws}/sub`, { watchId: 2 });
@@ -124,7 +124,7 @@ supervisedTest("keeps its helper, and lets it go when it ends", async (scene) =>
   await until(() => pool.size === 0, () => `${pool.size} helpers`);
 });
 
-supervisedTest("that was given up before it began tells nothing and leaves nothing", async (scene) => {
+watchTest("that was given up before it began reports nothing and leaves nothing", async (scene) => {
   const starting = scene.watch("read ws", scene.ws);
   await until(() => scene.recorder.watches.size === 1, () => "not begun");
   scene.recorder.watches.unwatch(1);
@@ -133,7 +133,7 @@ supervisedTest("that was given up before it began tells nothing and leaves nothi
   assert.deepEqual(scene.recorder.changes, []);
 });
 
-supervisedTest("whose helper is killed says that nothing is watched any more", async (scene) => {
+watchTest("whose helper is killed says that nothing is watched any more", async (scene) => {
   await scene.watch("read ws", scene.ws);
   killHelpersThatSee(scene.ws);
   await scene.told("unwatched .");

@@ -109,7 +109,7 @@ Deno.test("one helper serves all requests of a connection under one policy", asy
   assert.equal(scene.helpers.length, 1);
 });
 
-Deno.test("another policy, another thing at a path, or another connection has its own helper", async () => {
+Deno.test("another policy, another file at a path, or another connection has its own helper", async () => {
   const scene = new Scene();
   await scene.look(policy("a"));
   await scene.look(policy("b"));
@@ -186,7 +186,7 @@ Deno.test("helpers that hold files open or watch leave the places of requests fr
   await hold("c");
 });
 
-Deno.test("what is under way when a helper dies is told, and the next request has a new helper", async () => {
+Deno.test("requests under way fail when a helper dies, and the next request has a new helper", async () => {
   const scene = new Scene();
   await scene.look(policy("a"));
   const lost = scene.pool.use(scene.owner, policy("a"), (client) => {

@@ -55,7 +55,7 @@ Deno.test("names that are not UTF-8 survive", () => {
   assert.deepEqual(frame!.head, { params: { path, other: "/a" } });
 });
 
-Deno.test("what a frame claims is refused before there is room made for it", () => {
+Deno.test("a frame that claims too much is refused before memory is taken for it", () => {
   const { maxHeadBytes, maxBodyBytes } = REQUEST_LIMITS;
   const claims = [[0, 0], [0, 5], [maxHeadBytes + 1, 0], [10, maxBodyBytes + 1], [10, 2 ** 30], [
     2 ** 32 - 1,
@@ -67,7 +67,7 @@ Deno.test("what a frame claims is refused before there is room made for it", () 
   }
 });
 
-Deno.test("a head that is no JSON, or no UTF-8, is refused", () => {
+Deno.test("a head that is not JSON, or not UTF-8, is refused", () => {
   for (const head of [[0x7b], [0x22, 0xff, 0x22], [0x41, 0x42]]) {
     const reader = new FrameReader(REQUEST_LIMITS);
     const bytes = concatBytes([prefix(head.length, 0), Uint8Array.from(head)]);

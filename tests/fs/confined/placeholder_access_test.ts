@@ -101,7 +101,7 @@ sandboxTest("inside its sandbox a missing .git is missing", async () => {
   await remove(files, `${ws}/.git`);
 });
 
-sandboxTest("what a denied place holds by the time it is read is not told", async () => {
+sandboxTest("what a denied place holds when it is read is not revealed", async () => {
   await using sandboxed = await SandboxedFiles.open();
   const ws = `${sandboxed.host.root}/ws`;
   const files = await sandboxed.under("read /, write ws, deny ws/later");
@@ -120,7 +120,7 @@ async function withPlaceholder(test: (directory: string, release: () => void) =>
   });
 }
 
-Deno.test("outside of its sandbox a placeholder is nothing, too, and is not taken away", () =>
+Deno.test("outside of its sandbox a placeholder counts as missing, too, and is not removed", () =>
   withPlaceholder(async (directory, release) => {
     const files = createDirectFileSystem();
     await Deno.symlink(".git", `${directory}/link`);

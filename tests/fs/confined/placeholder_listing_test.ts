@@ -6,7 +6,7 @@ import { sandboxTest } from "../../support/sandbox_host.ts";
 import { SandboxedFiles } from "../../support/sandboxed_files.ts";
 import { inScratchDirectory } from "../../support/scratch_directory.ts";
 
-Deno.test("placeholders are not listed, walked or copied, and what only looks like one is", () =>
+Deno.test("placeholders are not listed, walked or copied, but directories that only look like one are", () =>
   inScratchDirectory(async (directory) => {
     const files = createDirectFileSystem();
     for (const name of [".git", ".codex", ".aws", "other"]) {

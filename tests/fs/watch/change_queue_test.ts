@@ -41,7 +41,7 @@ Deno.test("ChangeQueue gathers from the first change on, however many follow", (
   queue.close();
 });
 
-Deno.test("ChangeQueue tells what became of a path, not every step", () => {
+Deno.test("ChangeQueue reports the final state of a path, not every step", () => {
   const { clock, sent, add } = bound(new Fixture());
   add("/1", "created", "modified");
   add("/2", "created", "removed");
@@ -81,7 +81,7 @@ Deno.test("ChangeQueue keeps what cannot be watched through an overflow", () => 
   assert.deepEqual(sent, [["overflow /root"], ["unwatched /root/d"]]);
 });
 
-Deno.test("ChangeQueue says it of the whole tree when more directories are unwatched than it keeps", () => {
+Deno.test("ChangeQueue reports the whole tree as unwatched when more directories are unwatched than it keeps", () => {
   const { queue, clock, sent } = bound(new Fixture({ maxPending: 3 }));
   for (let index = 0; index < 10; index++) queue.addUnwatched(toByteString(`/root/${index}`));
   clock.advance(50);

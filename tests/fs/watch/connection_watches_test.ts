@@ -7,9 +7,9 @@ import { AT_FDCWD, closeFd, nameFile, O_TMPFILE, O_WRONLY, openAt } from "../../
 import { writeAt } from "../../../src/os/files/file_content.ts";
 import { allocate } from "../../../src/os/libc.ts";
 import { assertFails } from "../../support/scratch_directory.ts";
-import { eventsHandled, supervisedTest, watchesAbove, watchRequest } from "../../support/watch_recorder.ts";
+import { eventsHandled, watchesAbove, watchRequest, watchTest } from "../../support/watch_recorder.ts";
 
-supervisedTest("tells what is created, modified, removed and renamed in a directory", async (recorder, directory) => {
+watchTest("tells what is created, modified, removed and renamed in a directory", async (recorder, directory) => {
   await Deno.writeTextFile(`${directory}/old`, "");
   await recorder.watches.watch(watchRequest(directory));
   const told = (text: string) => recorder.until(() => recorder.texts(directory).includes(text));
@@ -28,7 +28,7 @@ supervisedTest("tells what is created, modified, removed and renamed in a direct
   await told("modified /renamed");
 });
 
-supervisedTest("without recursion says nothing of what is below", async (recorder, directory) => {
+watchTest("without recursion says nothing of what is below", async (recorder, directory) => {
   await Deno.mkdir(`${directory}/sub`);
   await recorder.watches.watch(watchRequest(directory));
   await Deno.writeTextFile(`${directory}/sub/below`, "");
@@ -37,7 +37,7 @@ supervisedTest("without recursion says nothing of what is below", async (recorde
   assert.deepEqual(recorder.texts(directory).filter((text) => text.includes("/sub/")), []);
 });
 
-supervisedTest(
+watchTest(
   "with recursion sees directories that were there, and finds what is in new ones",
   async (recorder, directory) => {
     await Deno.mkdir(`${directory}/was/there`, { recursive: true });
@@ -53,7 +53,7 @@ supervisedTest(
   },
 );
 
-supervisedTest(
+watchTest(
   "follows a tree that is moved inside and forgets one that is moved away",
   async (recorder, directory) => {
     await Deno.mkdir(`${directory}/watched/a/b`, { recursive: true });
@@ -74,7 +74,7 @@ supervisedTest(
   },
 );
 
-supervisedTest("watches a directory that takes the place of another", async (recorder, directory) => {
+watchTest("watches a directory that takes the place of another", async (recorder, directory) => {
   await Deno.mkdir(`${directory}/a`);
   await Deno.mkdir(`${directory}/b`);
   await recorder.watches.watch(watchRequest(directory, { recursive: true }));
@@ -85,7 +85,7 @@ supervisedTest("watches a directory that takes the place of another", async (rec
   assert.equal(recorder.inotify.size, await watchesAbove(directory) + 2);
 });
 
-supervisedTest(
+watchTest(
   "copes with directories that come and go faster than they can be looked at",
   async (recorder, directory) => {
     await recorder.watches.watch(watchRequest(directory, { recursive: true }));
@@ -104,7 +104,7 @@ supervisedTest(
   },
 );
 
-supervisedTest(
+watchTest(
   "of a file sees its content, its removal, its return and its replacement",
   async (recorder, directory) => {
     const path = `${directory}/f`;
@@ -126,7 +126,7 @@ supervisedTest(
   },
 );
 
-supervisedTest("of a link to a file sees the content of its target", async (recorder, directory) => {
+watchTest("of a link to a file sees the content of its target", async (recorder, directory) => {
   await Deno.mkdir(`${directory}/real`);
   await Deno.writeTextFile(`${directory}/real/f`, "");
   await Deno.symlink("real/f", `${directory}/link`);
@@ -135,14 +135,14 @@ supervisedTest("of a link to a file sees the content of its target", async (reco
   await recorder.until(() => recorder.texts(directory).includes("modified /link"));
 });
 
-supervisedTest("tells names that are not UTF-8 exactly", async (recorder, directory) => {
+watchTest("tells names that are not UTF-8 exactly", async (recorder, directory) => {
   await recorder.watches.watch(watchRequest(directory));
   const made = await new Deno.Command("bash", { args: ["-c", `touch "$0"/$'caf\\xe9'`, directory] }).output();
   assert.ok(made.success);
   await recorder.until(() => recorder.texts(directory).includes("created /caf%E9"));
 });
 
-supervisedTest("does not tell of files that have no name", async (recorder, directory) => {
+watchTest("does not tell of files that have no name", async (recorder, directory) => {
   const content = allocate(1);
   await recorder.watches.watch(watchRequest(directory, { debounceMs: 0 }));
   const fd = openAt(AT_FDCWD, toByteString(directory), O_WRONLY | O_TMPFILE, 0o600);
@@ -157,7 +157,7 @@ supervisedTest("does not tell of files that have no name", async (recorder, dire
   assert.deepEqual([...paths], [`file://${directory}/named`, `file://${directory}/%2312`]);
 });
 
-supervisedTest("ends by itself when its root goes", async (recorder, directory) => {
+watchTest("ends by itself when its root goes", async (recorder, directory) => {
   await Deno.mkdir(`${directory}/root/sub`, { recursive: true });
   await recorder.watches.watch(watchRequest(`${directory}/root`, { recursive: true }));
   await Deno.remove(`${directory}/root`, { recursive: true });
@@ -167,7 +167,7 @@ supervisedTest("ends by itself when its root goes", async (recorder, directory) 
   recorder.watches.unwatch(1);
 });
 
-supervisedTest("says nothing more after fs/unwatch, and frees its id", async (recorder, directory) => {
+watchTest("says nothing more after fs/unwatch, and frees its id", async (recorder, directory) => {
   await recorder.watches.watch(watchRequest(directory, { debounceMs: 10_000 }));
   await Deno.writeTextFile(`${directory}/a`, "");
   recorder.watches.unwatch(1);
@@ -178,7 +178,7 @@ supervisedTest("says nothing more after fs/unwatch, and frees its id", async (re
   assert.deepEqual(recorder.texts(directory).filter((text) => text.includes("/a")), []);
 });
 
-supervisedTest("refuses what it cannot do", async (recorder, directory) => {
+watchTest("refuses impossible watches", async (recorder, directory) => {
   await recorder.watches.watch(watchRequest(directory));
   const kernelWatches = recorder.inotify.size;
   await assertFails(recorder.watches.watch(watchRequest(directory)), "invalidRequest", "watch 1 already exists");
@@ -194,7 +194,7 @@ supervisedTest("refuses what it cannot do", async (recorder, directory) => {
   await assertFails(more, "invalidRequest", `at most ${MAX_WATCHES} watches may be open per connection`);
 });
 
-supervisedTest(
+watchTest(
   "refuses a tree with too many directories, and says so of what comes later",
   async (recorder, directory) => {
     for (const name of ["a", "b"]) await Deno.mkdir(`${directory}/${name}`);
@@ -212,7 +212,7 @@ supervisedTest(
   { budget: new WatchBudget(4) },
 );
 
-supervisedTest("with a reader that does not read turns a flood into one overflow", async (recorder, directory) => {
+watchTest("with a reader that does not read turns a flood into one overflow", async (recorder, directory) => {
   await recorder.watches.watch(watchRequest(directory));
   recorder.hasRoom = false;
   for (let index = 0; index < 50; index++) await Deno.writeTextFile(`${directory}/${index}`, "");
@@ -224,7 +224,7 @@ supervisedTest("with a reader that does not read turns a flood into one overflow
   assert.deepEqual(own, ["overflow"]);
 }, { maxPendingChanges: 20 });
 
-supervisedTest("refuses what the kernel makes up and tells nobody of", async (recorder) => {
+watchTest("refuses the kernel's own files, whose changes are not reported", async (recorder) => {
   const text = "Cannot watch: the kernel does not report changes on this filesystem (proc)";
   await assertFails(recorder.watches.watch(watchRequest("/proc/self")), "invalidRequest", text);
   await assertFails(recorder.watches.watch(watchRequest("/proc", { recursive: true })), "invalidRequest", text);
@@ -235,7 +235,7 @@ supervisedTest("refuses what the kernel makes up and tells nobody of", async (re
 /** Terminals come and go there unseen. */
 const hasTerminals = SilentFilesystemError.at(toByteString("/dev/pts")) !== null;
 
-supervisedTest("with recursion tells which filesystems below keep silent (needs /dev/pts)", async (recorder) => {
+watchTest("with recursion reports which filesystems below report no changes (needs /dev/pts)", async (recorder) => {
   await recorder.watches.watch(watchRequest("/dev", { recursive: true }));
   await recorder.until(() => recorder.texts("/dev").includes("unwatched /pts"));
 }, { ignore: !hasTerminals });

@@ -95,7 +95,7 @@ interruptedTest(
   },
 );
 
-interruptedTest("that ends between a loss and a new beginning leaves nothing", async (recorder, pacer, directory) => {
+interruptedTest("that ends between a loss and its restart leaves nothing", async (recorder, pacer, directory) => {
   const root = `${directory}/full`;
   const { overflowed, inotify } = spyOnOverflow(recorder);
   pacer.interrupt = () => {

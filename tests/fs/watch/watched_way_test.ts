@@ -1,9 +1,9 @@
 /** What happens to a watched path without anything happening in the directory it lies in: on the way to it. */
 
 import assert from "node:assert/strict";
-import { eventsHandled, supervisedTest, watchRequest } from "../../support/watch_recorder.ts";
+import { eventsHandled, watchRequest, watchTest } from "../../support/watch_recorder.ts";
 
-supervisedTest("of a link to a file stays with the link when its target is replaced", async (recorder, directory) => {
+watchTest("of a link to a file stays with the link when its target is replaced", async (recorder, directory) => {
   await Deno.mkdir(`${directory}/real`);
   const target = `${directory}/real/f`;
   await Deno.writeTextFile(target, "");
@@ -40,7 +40,7 @@ supervisedTest("of a link to a file stays with the link when its target is repla
   assert.equal(await after(() => Deno.writeTextFile(`${directory}/other`, "again")), "modified /link");
 });
 
-supervisedTest("of a file sees that a link above it leads elsewhere, and goes there", async (recorder, directory) => {
+watchTest("of a file sees that a link above it leads elsewhere, and goes there", async (recorder, directory) => {
   for (const version of ["v1", "v2"]) {
     await Deno.mkdir(`${directory}/${version}`);
     await Deno.writeTextFile(`${directory}/${version}/f`, version);
@@ -55,7 +55,7 @@ supervisedTest("of a file sees that a link above it leads elsewhere, and goes th
 });
 
 for (const recursive of [false, true]) {
-  supervisedTest(
+  watchTest(
     `of a directory ends when one above it is moved, recursive: ${recursive}`,
     async (recorder, directory) => {
       await Deno.mkdir(`${directory}/above/middle/root/sub`, { recursive: true });
@@ -67,7 +67,7 @@ for (const recursive of [false, true]) {
     },
   );
 
-  supervisedTest(
+  watchTest(
     `of a directory ends when a link on the way leads elsewhere, recursive: ${recursive}`,
     async (recorder, directory) => {
       for (const version of ["v1", "v2"]) await Deno.mkdir(`${directory}/${version}/root`, { recursive: true });
@@ -82,7 +82,7 @@ for (const recursive of [false, true]) {
   );
 }
 
-supervisedTest("is not woken by what happens in the directories above", async (recorder, directory) => {
+watchTest("is not woken by what happens in the directories above", async (recorder, directory) => {
   await Deno.mkdir(`${directory}/above/root`, { recursive: true });
   await recorder.watches.watch(watchRequest(`${directory}/above/root`, { recursive: true, debounceMs: 0 }));
   await Deno.writeTextFile(`${directory}/above/f`, "");

@@ -255,7 +255,7 @@ sandboxTest("a granted path is found through the links that were given", async (
   await allFail(box, "read /, deny link", EACCES, ["ls link/", "ls ws"]);
 });
 
-sandboxTest("nothing of another process is in reach", async (box) => {
+sandboxTest("nothing of another process can be reached", async (box) => {
   const { stdout } = await box.run(
     "read /",
     `ls -d /proc/[0-9]* | wc -l; cat /proc/${Deno.pid}/environ 2>/dev/null | wc -c`,

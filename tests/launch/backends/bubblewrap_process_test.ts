@@ -68,7 +68,7 @@ sandboxTest("standard input arrives", async (box) => {
   assert.equal((await run.finished()).stdout, "abc");
 });
 
-sandboxTest("a program that cannot be executed is told from a sandbox that cannot be set up", async (box) => {
+sandboxTest("a program that cannot be executed is distinguished from a sandbox that cannot be set up", async (box) => {
   const missing = await box.runCommand("read /", { ...shell(""), program: "/no/such/program" });
   assert.deepEqual(missing, { code: 126, stdout: "", stderr: "", report: { type: "notExecuted", errno: 2 } });
   const forbidden = await box.runCommand("read /", { ...shell(""), program: `${box.root}/ws/in.txt` });

@@ -128,7 +128,7 @@ Deno.test("planBubblewrap() gives all arguments in this order", () => {
   ]);
 });
 
-Deno.test("planBubblewrap() leaves root's stub the capabilities to cut off its mounts, and nobody else's any", () => {
+Deno.test("planBubblewrap() leaves root's stub the capabilities to cut off its mounts; other users' stubs get none", () => {
   const argsFor = (isRoot: boolean) => {
     const options = { tool: TOOL, architecture: "x86_64", isRoot } as const;
     const [args] = planBubblewrap(COMMAND, { files: files("read"), network: "enabled" }, {
@@ -142,7 +142,7 @@ Deno.test("planBubblewrap() leaves root's stub the capabilities to cut off its m
   assert.match(argsFor(false), / --cap-drop ALL --seccomp /);
 });
 
-Deno.test("planBubblewrap() takes the kernel's settings from root, directly after its own /proc", () => {
+Deno.test("planBubblewrap() makes the kernel's settings read-only for root, directly after its own /proc", () => {
   const options = { tool: TOOL, architecture: "x86_64", isRoot: true } as const;
   const { descriptors } = planBubblewrap(COMMAND, { files: files("read"), network: "restricted" }, {
     ...options,
@@ -253,7 +253,7 @@ Deno.test("planBubblewrap() binds opened directories where it can, so that nothi
   ]);
 });
 
-Deno.test("planBubblewrap() tells what must have come of its mounts", () => {
+Deno.test("planBubblewrap() describes the expected result of its mounts", () => {
   const policy = files("read", [rule("write", "/ws"), rule("deny", "/ws/key", "file"), rule("deny", "/out")], {
     pinned: ["/ws/a"],
     missing: [
@@ -333,7 +333,7 @@ function kernelMountsOf(...lines: string[]): KernelMounts {
 
 const HIDDEN_PROC = "--perms 0000 --tmpfs";
 
-Deno.test("planBubblewrap() lets nothing be written that the kernel makes up, and shows no procfs but its own", () => {
+Deno.test("planBubblewrap() makes the kernel's filesystems read-only, and shows only its own procfs", () => {
   const steps = (policy: FilePolicy, ...host: string[]) =>
     mounts(policy, "restricted", TOOL, COMMAND, kernelMountsOf("proc /proc", "sysfs /sys", ...host))
       .replace(/^.*--proc \/proc ?/, "");

@@ -157,7 +157,7 @@ landlockTest("a process bound by Landlock may write a single file that it is gra
   assert.equal(await Deno.readTextFile(`${root}/f`), "new\n");
 });
 
-landlockTest("what a process bound by Landlock starts is bound as well", async (root) => {
+landlockTest("children of a process bound by Landlock are bound as well", async (root) => {
   const script =
     "(setsid sh -c '(sleep 0; echo x > a)') 2>/dev/null; sh -c 'exec sh -c \"echo x > b\"' 2>/dev/null; ls";
   const { stdout } = await run(policy("read"), script, root);

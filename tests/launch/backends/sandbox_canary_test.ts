@@ -78,7 +78,7 @@ function withoutFilter(args: Uint8Array): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(new TextDecoder().decode(args).replace("--seccomp\0" + "4\0", ""));
 }
 
-sandboxTest("runCanary() passes on what kept the sandbox from standing", async () => {
+sandboxTest("runCanary() passes on why the sandbox could not be made", async () => {
   const host = new RealHost();
   host.launch = () =>
     Promise.resolve({

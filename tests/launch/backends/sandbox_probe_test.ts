@@ -72,7 +72,7 @@ async function refusal(probe: SandboxProbe, policy: Policy): Promise<string> {
   assert.fail("was enforced");
 }
 
-Deno.test("SandboxProbe asks nothing of the host for a policy that confines nothing", async () => {
+Deno.test("SandboxProbe does not probe the host for a policy that confines nothing", async () => {
   for (const setting of ["auto", "bubblewrap", "landlock", "refuse"] as const) {
     const { host, probe } = setUp(setting);
     assert.deepEqual(await probe.choose({ files: "unrestricted", network: "enabled" }), { type: "none" });
@@ -196,7 +196,7 @@ Deno.test("SandboxProbe refuses an old Landlock and systems it does not know", a
   assert.match(await refusal(other.probe, READ_ONLY), /no supported sandbox/);
 });
 
-Deno.test("SandboxProbe tells all it found", async () => {
+Deno.test("SandboxProbe reports everything it found", async () => {
   const { probe } = setUp("auto", (host) => (host.bubblewrap = no("bubblewrap is not installed")));
   assert.deepEqual(await probe.facts(), { bubblewrap: no("bubblewrap is not installed"), landlock: yes(7) });
 });

@@ -63,7 +63,7 @@ Deno.test("findStrayMount() finds nothing in a usual sandbox", () => {
   assert.equal(stray(USUAL.replace("/ / ro,nosuid", "/ / rw,nosuid"), [], "write"), null);
 });
 
-Deno.test("findStrayMount() takes planned mounts for what they are, with what the host has mounted below them", () => {
+Deno.test("findStrayMount() accepts planned mounts, and the host's mounts below them", () => {
   const planned: [number, PlannedMount][] = [[31, mount("/ws", true)], [32, mount("/ws/.git")], [
     33,
     mount("/data", true),
@@ -93,7 +93,7 @@ Deno.test("findStrayMount() finds a copy that can be written to where nothing is
   assert.equal(stray(open.replace("/ / ro,nosuid", "/ / rw,nosuid"), [], "write"), null);
 });
 
-Deno.test("findStrayMount() finds what the kernel makes up where it can be written to, and every procfs", () => {
+Deno.test("findStrayMount() finds writable kernel filesystems, and every procfs", () => {
   const host = new HostMounts(table(`
     1 0 8:1 / / rw - ext4
     2 1 0:8 / /ws/proc rw - proc
@@ -116,7 +116,7 @@ Deno.test("findStrayMount() finds what the kernel makes up where it can be writt
   assert.equal(found("13 12 0:8 / /ws/proc rw - proc", false), null);
 });
 
-Deno.test("findStrayMount() finds what lies somewhere without a reason", () => {
+Deno.test("findStrayMount() finds mounts that were not planned", () => {
   const planned: [number, PlannedMount][] = [[31, mount("/ws", true)], [32, mount("/ws/key", false, "null")]];
   const usual = `${USUAL}
     31 11 8:1 /ws /ws rw - ext4

@@ -46,11 +46,11 @@ Deno.test("scanGlobs() looks only where something can match", async () => {
   assert.deepEqual(disk.listed, ["/ws/x", "/ws/x/y"]);
 });
 
-Deno.test("scanGlobs() leaves out what a sandbox has its own of", async () => {
+Deno.test("scanGlobs() leaves out directories that every sandbox has of its own", async () => {
   assert.deepEqual(await scan("/**/k.env"), ["/ws/k.env", "/ws/x/k.env", "/ws/x/y/k.env"]);
 });
 
-Deno.test("scanGlobs() refuses rather than to protect only some of the matches", async () => {
+Deno.test("scanGlobs() refuses if it could protect only some of the matches", async () => {
   const patterns = compileGlob("/ws/**/*.env");
   await assert.rejects(scanGlobs(patterns, tree(), { maxDepth: null, maxMatches: 4 }), /more than 4 paths match/);
   await assert.rejects(scanGlobs(patterns, tree(), { maxDepth: null, maxNames: 5 }), /narrower pattern/);

@@ -42,7 +42,7 @@ Deno.test("holdPlaceholders() holds all until they are released", () => {
   assert.deepEqual(files.held, []);
 });
 
-Deno.test("holdPlaceholders() holds none when one cannot be had", () => {
+Deno.test("holdPlaceholders() holds none if one cannot be made", () => {
   const appeared = new FakeFiles({ "/a": ["claim"], "/b": ["occupied"] });
   assert.throws(() => holdPlaceholders([directory("/a"), directory("/b")], appeared), PathAppearedError);
   assert.deepEqual(appeared.held, []);
@@ -101,7 +101,7 @@ onDisk("what is not a placeholder is left alone", (root, files) => {
   assert.equal(files.claim(directory(`${root}/gone/.git`)), "occupied");
 });
 
-onDisk("what somebody put into a placeholder, or in its place, stays theirs", (root, files) => {
+onDisk("files that others put into a placeholder, or in its place, stay", (root, files) => {
   const filled = claimed(files, directory(`${root}/.git`));
   Deno.mkdirSync(`${root}/.git/hooks`);
   filled.release();
@@ -132,7 +132,7 @@ onDisk("nothing is made or removed through a link that was put in the parent's p
   assert.deepEqual(names(`${root}/moved`), []);
 });
 
-onDisk("what a server that died left behind is taken over, and then removed", (root, files) => {
+onDisk("placeholders of a server that died are taken over, and then removed", (root, files) => {
   Deno.mkdirSync(`${root}/.git`);
   Deno.chmodSync(`${root}/.git`, 0o1755);
   claimed(files, directory(`${root}/.git`)).release();

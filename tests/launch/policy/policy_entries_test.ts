@@ -78,7 +78,7 @@ Deno.test("requestedPolicy() grants nothing for a TMPDIR or subpath that names n
   }
 });
 
-Deno.test("requestedPolicy() makes the minimal set readable, whatever is asked, and never hides it", () => {
+Deno.test("requestedPolicy() always makes the minimal set readable, and never hides it", () => {
   const entries = (access: SandboxEntry["access"]) => filesOf(sandbox([special({ kind: "minimal" }, access)])).entries;
   assert.ok(entries("read").some(({ path }) => path === "/usr"));
   assert.ok(entries("read").some(({ path }) => path === "/etc"));
@@ -133,7 +133,7 @@ Deno.test("requestedPolicy() needs to know where it applies when that matters", 
   assert.throws(() => requestedPolicy(sandbox([glob("*.k")], elsewhere), LINUX), /relative/);
 });
 
-Deno.test("requestedPolicy() refuses what is too much, before it is made", () => {
+Deno.test("requestedPolicy() refuses policies that are too large, before it makes them", () => {
   const subpath = (path: string): SandboxEntry => ({
     path: { type: "special", value: { kind: "project_roots", subpath: path } },
     access: "write",

@@ -56,7 +56,7 @@ function refuses(text: string, message: RegExp, disk: Readonly<Record<string, Fa
   });
 }
 
-Deno.test("resolveFiles() grants nothing for writing that the kernel makes up, and protects no names there", () => {
+Deno.test("resolveFiles() grants no kernel filesystem for writing, and protects no names there", () => {
   const policy = resolve("read /, write /ws/sys/fs", { "/ws/sys": "madeUp", "/ws/sys/fs": "directory" });
   assert.deepEqual([accessTo(policy, "/ws/sys/fs"), policy.rules, policy.missing], ["read", [], []]);
 });
@@ -273,13 +273,13 @@ Deno.test("resolveFiles() refuses to protect what it cannot look at", () => {
   assert.equal(accessTo(resolve("read /, write /ws, write /closed/x", disk), "/closed"), "read");
 });
 
-Deno.test("resolveFiles() brings the links along that granted names need, where nothing else is visible", () => {
+Deno.test("resolveFiles() includes the links that granted names need, if nothing else is visible", () => {
   assert.deepEqual(resolve("read /usr, read /bin, read /bin/tool").links, [{ path: "/bin", target: "usr/bin" }]);
   assert.deepEqual(resolve("read /, read /bin").links, []);
   assert.deepEqual(resolve("read /usr, deny /bin").links, []);
 });
 
-Deno.test("resolveFiles() keeps only rules that say something, broad before narrow", () => {
+Deno.test("resolveFiles() keeps only rules that have an effect, broad before narrow", () => {
   const paths = (text: string) => resolve(text).rules.map(({ access, path }) => `${access} ${path}`);
   assert.deepEqual(paths("read /, read /ws, read /out/o"), []);
   assert.deepEqual(paths("read /, deny /out, deny /out/o, read /out/w"), ["deny /out"]);

@@ -44,7 +44,7 @@ Deno.test({
     }),
 });
 
-Deno.test("RememberedTree answers as of its first look, and tells when that is no longer so", () =>
+Deno.test("RememberedTree answers as at its first look, and reports when that is not true any more", () =>
   inScratchDirectory(async (directory) => {
     const path = `${directory}/d`;
     const changes: readonly (() => Promise<void>)[] = [

@@ -18,7 +18,7 @@ function isDenied(text: string, globs: readonly string[] = []) {
   return denied ?? assert.fail("no name is denied");
 }
 
-Deno.test("watchDenials() covers a denied path and what lies below it, there or not", () => {
+Deno.test("watchDenials() covers a denied path and everything below it, whether it exists or not", () => {
   const denied = isDenied("read /, deny /ws/later, deny /ws/sub");
   for (const path of ["/ws/later", "/ws/later/x", "/ws/sub", "/ws/sub/x"]) assert.ok(denied(path), path);
   for (const path of ["/", "/ws", "/ws/later2", "/ws/other/later"]) assert.ok(!denied(path), path);
@@ -30,7 +30,7 @@ Deno.test("watchDenials() leaves out what is granted for writing below a denial,
   for (const path of ["/ws/sub/x", "/ws/sub/seen/x", "/ws/sub/opener"]) assert.ok(denied(path), path);
 });
 
-Deno.test("watchDenials() takes a denied root for no grant, and not for a denial", () => {
+Deno.test("watchDenials() takes a denied root as a missing grant, and not as a denial", () => {
   assert.ok(!isDenied("deny /, read /ws, deny /ws/no")("/ws/x"));
   assert.throws(() => isDenied("deny /, read /ws"), /no name is denied/);
 });

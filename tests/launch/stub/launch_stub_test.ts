@@ -89,7 +89,7 @@ test("launchStub() binds the program to the filter it carries", async () => {
   assert.deepEqual(run.stdout.replaceAll(/\s+/g, " ").trim(), "NoNewPrivs: 1 Seccomp: 2");
 });
 
-test("launchStub() that is to wait becomes the program when it is told to, and never if nobody is there", async () => {
+test("launchStub() that has to wait becomes the program when it is told to, and never if the server is gone", async () => {
   const plan = stubPlan(["/bin/echo", "echo", "ran"], { awaitsGo: true });
   assert.equal((await runPlan(plan, { onReady: "go" })).stdout, "ran\n");
   const SIGPIPE = 13;
@@ -154,7 +154,7 @@ const LISTENING = {
 const TRY_SOCKET = ["perl", "-e", 'socket(my $s, 2, 1, 0) ? print "open" : print $! + 0'];
 const ENOSYS = "38";
 
-test("launchStub() leaves the program no listener, and without anybody to answer the network stays refused", async () => {
+test("launchStub() leaves the program no listener, and the network stays refused if nobody answers", async () => {
   // These runs read the report and drop what comes with it.
   const { stdout, report } = await runPlan(stubPlan(["/bin/ls", "ls", "/proc/self/fd"], LISTENING));
   assert.deepEqual(stdout.trim().split("\n"), ["0", "1", "2", "3"]);
@@ -188,7 +188,7 @@ test("planStub() leaves files alone that the ruleset does not handle", async () 
   }
 });
 
-Deno.test("parseStubReport() takes silence and rubbish for a sandbox that does not stand", () => {
+Deno.test("parseStubReport() takes silence and garbage for a failed sandbox", () => {
   const report = (...bytes: number[]) => parseStubReport(Uint8Array.from(bytes));
   assert.deepEqual(report(0x52), { type: "executed" });
   assert.deepEqual(report(0x52, 0x45, 2, 0, 0, 0), { type: "notExecuted", errno: 2 });

@@ -42,7 +42,7 @@ Deno.test("networkCall() tells where the address of a connection lies, and never
   }
 });
 
-Deno.test("networkCall() is null for what has nothing to do with the network", () => {
+Deno.test("networkCall() is null for calls that do not concern the network", () => {
   for (const name of ["write", "execve", "ptrace"] as const) assert.equal(call(name, [2n, 1n]), null);
 });
 
@@ -68,7 +68,7 @@ Deno.test("describeAddress() tells paths up to their end, abstract names, and fa
   for (const [bytes, expected] of cases) assert.equal(describeAddress(bytes), expected);
 });
 
-Deno.test("describeAddress() keeps silent about the C library's own questions, and about nothing that resembles them", () => {
+Deno.test("describeAddress() leaves out the C library's own lookups, and nothing that resembles them", () => {
   const services = ["/var/run/nscd/socket", "/run/nscd/socket", "/run/systemd/userdb/io.x", "/var/lib/sss/pipes/nss"];
   for (const path of services) {
     assert.equal(describeAddress(address(1, path)), null);

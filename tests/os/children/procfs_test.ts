@@ -90,7 +90,7 @@ Deno.test("hasChildren() does not look through all processes for the children of
   assert.ok(least(() => hasChildren(gone.pid)) <= forOne);
 });
 
-Deno.test("onlyChildOf() knows no only child where there are two", async () => {
+Deno.test("onlyChildOf() finds no only child if there are two", async () => {
   const script = "sleep 1000 & sleep 1000 & echo; wait";
   const parent = new Deno.Command("setsid", { args: ["sh", "-c", script], stdout: "piped" }).spawn();
   await parent.stdout.getReader().read();

@@ -213,7 +213,7 @@ testReactor("FdReader joins short reads of one turn into one chunk", async () =>
   assert.deepEqual(chunks, ["one tw", "o thre", "e"]);
 });
 
-testReactor("FdReader tells why it could not read to the end, and nothing at a mere end of file", async () => {
+testReactor("FdReader reports why it could not read to the end, and nothing at a normal end of file", async () => {
   const failureOf = (fd: number, setUp: () => void) =>
     new Promise<string | null>((resolve) => {
       new FdReader(reactor, fd, { maxChunkBytes: 10, onBytes: () => {}, onEnd: resolve }).resume();

@@ -65,7 +65,7 @@ sandboxTest("placeholders stay for as long as something inside still runs", asyn
   assert.deepEqual(namesIn(`${host.root}/ws`), ["esc", "escd", "in.txt", "sub"]);
 });
 
-sandboxTest("the end of a confined process's output is told while the backend closes", async (host) => {
+sandboxTest("the end of a confined process's output is reported even while the backend closes", async (host) => {
   const request = shell("echo up; exec sleep 600", { cwd: `${host.root}/ws` });
   const child = await RecordedChild.start(host.backend, host.confined(request, host.sandbox("read /, write ws")));
   await child.saw("stdout", "up");
@@ -236,7 +236,7 @@ sandboxTest("a policy about the network alone leaves files as they are", async (
 const isWrapped = landlockVersion() < MIN_LANDLOCK_ABI;
 
 sandboxTest(
-  "what a process leaves running that only has no network lives on where Landlock confines it",
+  "what a process without network leaves running lives on if only Landlock confines it",
   async (host) => {
     const sandbox = { ...host.sandbox("read /"), permissions: { type: "external", network: "restricted" } } as const;
     const request = host.confined(shell("sleep 600 >/dev/null 2>&1 & echo up"), sandbox);

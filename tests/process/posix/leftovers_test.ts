@@ -16,7 +16,7 @@ function setUp() {
   return { leftovers, told: () => told, tellings: () => tellings };
 }
 
-Deno.test("Leftovers tells of a path once, however often it is used", () => {
+Deno.test("Leftovers reports a path once, however often it is used", () => {
   const { leftovers, told, tellings } = setUp();
   for (let round = 0; round < 3; round++) {
     leftovers.add("/ws/.git");
@@ -27,7 +27,7 @@ Deno.test("Leftovers tells of a path once, however often it is used", () => {
   assert.deepEqual([told(), tellings()], [["/ws/.git"], 1]);
 });
 
-Deno.test("Leftovers.tellAll() tells what is in use, and nothing that is not", () => {
+Deno.test("Leftovers.tellAll() reports the paths in use, and no others", () => {
   const { leftovers, told } = setUp();
   for (const path of ["/a", "/b", "/b", "/c"]) leftovers.add(path);
   for (const path of ["/a", "/b"]) leftovers.delete(path);

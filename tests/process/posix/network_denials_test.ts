@@ -166,7 +166,7 @@ test("a program that leaves the network alone has an empty record, whatever it p
   assert.deepEqual({ code, denials }, { code: 1, denials: [] });
 });
 
-test("with network there is nothing to record, and it is not claimed that nothing was refused", async (confined) => {
+test("with network nothing is recorded, and the record is unknown rather than empty", async (confined) => {
   const request = command([PERL, "-e", "exit 0"]);
   const open = confined.host.confined(request, confined.sandbox("enabled"));
   const child = await RecordedChild.start(confined.host.backend, open);
@@ -259,7 +259,7 @@ test("a flood of refused calls leaves a bounded record and everybody else their 
   }
 });
 
-test("what a program leaves running is answered for as long as it lives", async (confined) => {
+test("calls of what a program leaves running are answered as long as it lives", async (confined) => {
   const script =
     `${PERL} -e '$SIG{USR1} = sub { socket(my $s, 2, 1, 0); my $e = $! + 0; open my $f, ">", "answer"; print $f "$e\\n" };` +
     ` open my $f, ">", "up"; close $f; sleep 1 while 1' >/dev/null 2>&1 & while [ ! -e up ]; do sleep 0.01; done`;

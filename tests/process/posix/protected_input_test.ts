@@ -9,7 +9,7 @@ import { openInNamespace, protectedNullInput } from "../../../src/process/posix/
 import { NO_SANDBOX } from "../../support/sandbox_host.ts";
 
 Deno.test({
-  name: "a protected input is the null device, read-only also where the server may not mount" +
+  name: "a protected input is the null device, and read-only even if the server may not mount" +
     (NO_SANDBOX === null ? "" : ` (SKIPPED: ${NO_SANDBOX})`),
   ignore: NO_SANDBOX !== null,
   fn() {

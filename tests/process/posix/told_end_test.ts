@@ -23,7 +23,7 @@ async function told(report: Uint8Array<ArrayBuffer>, tellerPid: number | null) {
   return { end, status, writeEnd, leavesNothing: end.leavesNothing() };
 }
 
-Deno.test("ToldEnd believes how a command ended, and that nothing is left where nothing is", async () => {
+Deno.test("ToldEnd accepts how a command ended, and that nothing is left if that is true", async () => {
   const childless = new Deno.Command("sleep", { args: ["1000"] }).spawn();
   const script = "trap 'kill $!' TERM; sleep 1000 & echo; wait";
   const parent = new Deno.Command("sh", { args: ["-c", script], stdout: "piped" }).spawn();

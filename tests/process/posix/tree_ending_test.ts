@@ -56,7 +56,7 @@ async function endAlone(chain: Chain): Promise<EndingOutcome> {
   }
 }
 
-Deno.test("without a control group, a chain that stops forking within the limit leaves nobody over", async () => {
+Deno.test("without a control group, a chain that stops forking within the limit leaves no process", async () => {
   const { survivors, isOutrun } = await endAlone(new Chain(KILL_LIMIT_MS - 100));
   assert.deepEqual({ survivors, isOutrun }, { survivors: [], isOutrun: false });
 });
@@ -69,7 +69,7 @@ Deno.test("without a control group, a chain that forks for longer is left over, 
   assert.ok(chain.nowMs > KILL_LIMIT_MS && chain.nowMs <= KILL_LIMIT_MS + 12 * LOOK_MS, `it took ${chain.nowMs} ms`);
 });
 
-Deno.test("a chain that no look finds is told by its zombies, and nobody takes it for ended", async () => {
+Deno.test("a chain of forks that no look finds is recognised by its zombies, and not taken for ended", async () => {
   const { survivors, isOutrun } = await endAlone(new Chain(KILL_LIMIT_MS + 1_000, { isSeen: false }));
   assert.deepEqual({ survivors, isOutrun }, { survivors: [], isOutrun: true });
 });

@@ -33,12 +33,12 @@ Deno.test("OutputReserve.tryTake() gives all there is and not a byte more", () =
   assert.equal(reserve.takenBytes, 60);
 });
 
-Deno.test("OutputReserve.tryLend() leaves a quarter to those who start", () => {
+Deno.test("OutputReserve.tryLend() leaves a quarter for new processes", () => {
   const reserve = new OutputReserve(100);
   assert.deepEqual([reserve.tryLend(75), reserve.tryLend(1), reserve.tryTake(25)], [true, false, true]);
 });
 
-Deno.test("a window is full at its size while the client is there, whoever else reads", () => {
+Deno.test("a window is full at its size while the client is connected, even if others read", () => {
   const reserve = new OutputReserve(1000);
   const window = openWindow(reserve);
   window.add(99);
@@ -136,7 +136,7 @@ Deno.test("a window grows while the client is away, and gives back what is ackno
   assert.equal(reserve.takenBytes, 0);
 });
 
-Deno.test("a window that could not grow is told when others have given something back", () => {
+Deno.test("a window that could not grow is told when others have returned something", () => {
   const reserve = new OutputReserve(400);
   const other = openWindow(reserve, { windowBytes: 200 });
   let calls = 0;
@@ -161,7 +161,7 @@ Deno.test("a killed process has room for what is in its pipes, and no more", () 
   assert.equal(window.isFull(), true);
 });
 
-Deno.test("a closed process holds of the reserve what it holds in memory", () => {
+Deno.test("a closed process takes as much of the reserve as it holds in memory", () => {
   const reserve = new OutputReserve(1000);
   const window = openWindow(reserve);
   window.settleFor(20);

@@ -50,7 +50,7 @@ Deno.test("a child waits when its window is full, and writes on when output was 
   assert.equal(await text(own), "abcdef", "what was acknowledged is retained as far as the caps go");
 });
 
-Deno.test("for a client who keeps pace the window grows, and a child that goes on has more of it", async () => {
+Deno.test("the window grows for a client that keeps pace, and a child that goes on can use more of it", async () => {
   const own = session();
   const child = await start(own);
   printAll(child, "abcdefghij");
@@ -131,7 +131,7 @@ Deno.test("an idle deadline stands still while the child waits for an acknowledg
   assert.deepEqual(child.signals, [15]);
 });
 
-Deno.test("the window is taken before the child is started, and given back when there is none", async () => {
+Deno.test("the window is taken before the child is started, and returned if the start fails", async () => {
   const reserve = new OutputReserve(2 * WINDOW);
   const own = session({ reserve });
   own.backend.nextFailure = new Error("no such program");
@@ -166,7 +166,7 @@ Deno.test("an acknowledgement of what was never sent is refused, an old one chan
   own.manager.get("q").acknowledge(1);
 });
 
-Deno.test("a closed process is held until its last event was acknowledged, whoever else closes", async () => {
+Deno.test("a closed process is kept until its last event was acknowledged, even if others close", async () => {
   const reserve = new OutputReserve(10 * WINDOW);
   const closedLedger = new ClosedLedger({ maxProcesses: 1 });
   const own = session({ reserve, closedLedger });

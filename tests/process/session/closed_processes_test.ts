@@ -49,7 +49,7 @@ Deno.test("a client that takes the session over does not restart the time", asyn
   assert.equal(session.manager.size, 0);
 });
 
-Deno.test("a closed process waits for a client that says nothing, and goes with its next word", async () => {
+Deno.test("a closed process waits for a silent client, and is forgotten with its next message", async () => {
   const session = new ProcessSession();
   const client = new FakeAudience(session.clock);
   session.manager.attach(session.sink, client);
@@ -67,7 +67,7 @@ Deno.test("a closed process waits for a client that says nothing, and goes with 
   assert.deepEqual([session.manager.size, client.questions, session.clock.pending], [0, 0, 0]);
 });
 
-Deno.test("the time after the last word of a client that was dropped later does not count", async () => {
+Deno.test("the time after the last message of a client that was dropped later does not count", async () => {
   const session = new ProcessSession();
   const vanished = new FakeAudience(session.clock);
   session.manager.attach(session.sink, vanished);
@@ -133,7 +133,7 @@ Deno.test("beyond their bytes the oldest are evicted, but never the one that clo
   await refuses(() => session.read("huge"), `unknown process id huge: ${reason}`);
 });
 
-Deno.test("the ledger counts what is forgotten in time, or with its session, no more", async () => {
+Deno.test("the ledger does not count processes that were forgotten in time or with their session", async () => {
   const closedLedger = new ClosedLedger();
   const session = new ProcessSession({ closedLedger });
   await close(session, "a", "x".repeat(1000));
@@ -147,7 +147,7 @@ Deno.test("the ledger counts what is forgotten in time, or with its session, no 
   assert.deepEqual([closedLedger.size, closedLedger.bytes], [0, 0]);
 });
 
-Deno.test("what the end of a session ends takes nobody else's place", async () => {
+Deno.test("processes that end with their session take no place from others", async () => {
   const closedLedger = new ClosedLedger({ maxProcesses: 2 });
   const one = new ProcessSession({ closedLedger });
   const two = new ProcessSession({ closedLedger });
@@ -186,7 +186,7 @@ Deno.test("many short write ids and words of a closed process are counted as wha
   assert(closedLedger.bytes > (10_000 + 4096) * 48, `${closedLedger.bytes}`);
 });
 
-Deno.test("evictions are logged, though not one by one", () => {
+Deno.test("evictions are logged, but not one by one", () => {
   const clock = new ManualClock();
   const lines: string[] = [];
   const log = createLogger({ format: "text", level: "info", write: (line) => lines.push(line) });

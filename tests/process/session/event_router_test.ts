@@ -27,7 +27,7 @@ Deno.test("EventRouter resumes stalled sources in batches, the longest wait firs
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("EventRouter stops resuming when the room is gone, and goes on when told of room again", () => {
+Deno.test("EventRouter stops resuming when there is no room, and goes on when there is room again", () => {
   const { clock, router, sink, resumed } = setUp(RESUME_BATCH + 5);
   router.resumeStalled();
   sink.hasRoom = false;

@@ -25,7 +25,7 @@ function setUpFull() {
   return parts;
 }
 
-Deno.test("InputQueue.write() hands bytes over in order", () => {
+Deno.test("InputQueue.write() passes bytes on in order", () => {
   const { child, input, consumedText } = setUp();
   for (const text of ["a", "bc", "", "d"]) assert.equal(input.write(encode(text), NO_ID), "accepted");
   child.consume();

@@ -61,7 +61,7 @@ Deno.test("start() that fails leaves the id free, tells so, and passes the reaso
   await session.start();
 });
 
-Deno.test("start() that fails by a fault of ours says no more than that", async () => {
+Deno.test("start() that fails by an internal fault gives no details", async () => {
   const session = new ProcessSession();
   session.backend.nextFailure = new TypeError("secret detail");
   await assert.rejects(session.start(), (error: unknown) => {
@@ -99,7 +99,7 @@ Deno.test("start() refuses the kind that is not allowed", async () => {
   await noPrepared.start({ kind: "direct" });
 });
 
-Deno.test("a process that is being started can be written to, read, signalled and ended in its time", async () => {
+Deno.test("a process that is being started takes no input yet, and is resized, signalled and ended once it has started", async () => {
   const session = new ProcessSession();
   session.backend.holdsSpawns = true;
   const starting = session.start({ io: TERMINAL });
@@ -142,7 +142,7 @@ Deno.test("waits on a process whose start fails learn why", async () => {
   assert.equal(session.manager.failedStart("p"), null, "the id means something else now");
 });
 
-Deno.test("start() spawns what was found out to be spawned, and shows what was asked for", async () => {
+Deno.test("start() spawns the substitute, and shows the request", async () => {
   const session = new ProcessSession();
   const substitute = { argv: ["other", "words"], arg0: null, cwd: "/", env: { A: "1" }, io: PIPE };
   const child = await session.start({ substitute: () => Promise.resolve(substitute) });
@@ -150,7 +150,7 @@ Deno.test("start() spawns what was found out to be spawned, and shows what was a
   assert.deepEqual(session.manager.list().map(({ argv }) => argv), [["program"]]);
 });
 
-Deno.test("start() takes the id before anything is found out, and spawns nothing once the session has ended", async () => {
+Deno.test("start() takes the id before the substitute is made, and spawns nothing once the session has ended", async () => {
   const session = new ProcessSession();
   const found = Promise.withResolvers<StartOptions["request"]>();
   let asked = 0;
@@ -238,7 +238,7 @@ Deno.test("read() that waits does not wake for output before its cursor", async 
   assert.deepEqual((await read).chunks, []);
 });
 
-Deno.test("read() returns at once when there is something to say, however long it might wait", async () => {
+Deno.test("read() returns at once if there is something to report, however long it may wait", async () => {
   const session = new ProcessSession();
   const child = await session.start();
   child.isOutputHeldOpen = true;
@@ -281,7 +281,7 @@ for (const method of ["read", "wait", "snapshot", "resize"] as const) {
 
 // ---------------------------------------------------------------- write, closeStdin
 
-Deno.test("write() and closeStdin() say what they cannot do", async () => {
+Deno.test("write() and closeStdin() refuse what is not possible", async () => {
   const session = new ProcessSession();
   const { manager } = session;
   await session.start();

@@ -131,7 +131,7 @@ Deno.test("terminate() by force reaches the close although a descendant holds th
   ]);
 });
 
-Deno.test("terminate() by force reaches the close although nobody takes the output", async () => {
+Deno.test("terminate() by force reaches the close although nobody reads the output", async () => {
   const session = new ProcessSession();
   const child = await session.start();
   session.sink.hasRoom = false;
@@ -231,7 +231,7 @@ Deno.test("a process that outlives its timeout is asked, then killed, and what i
   assert.deepEqual(await endOf(session), ["timeout", "SIGKILL"]);
 });
 
-Deno.test("a process that ends in time never hears of its timeout", async () => {
+Deno.test("a process that ends in time is not affected by its timeout", async () => {
   const session = new ProcessSession();
   const child = await session.start({ timeoutMs: 1000, idleTimeoutMs: 500 });
   child.exit();
@@ -270,7 +270,7 @@ Deno.test("the idle timeout counts from the last output", async () => {
   assert.deepEqual(await endOf(session), ["timeout", "SIGTERM"]);
 });
 
-Deno.test("the idle timeout does not count time in which we held the output up", async () => {
+Deno.test("the idle timeout does not count time in which we paused the output", async () => {
   const session = new ProcessSession();
   const child = await session.start({ idleTimeoutMs: 1000 });
   session.sink.hasRoom = false;
@@ -283,7 +283,7 @@ Deno.test("the idle timeout does not count time in which we held the output up",
   assert.deepEqual(child.signals, [SIGTERM]);
 });
 
-Deno.test("the first reason for an end is the one that is told", async () => {
+Deno.test("the first reason for an end is reported", async () => {
   const session = new ProcessSession();
   const child = await session.start({ timeoutMs: 1000 });
   child.ignoresTerm = true;
@@ -358,7 +358,7 @@ Deno.test("endAll() also ends what closed processes left behind, forgotten ones 
   assert.deepEqual(session.backend.endedTrees, [{ pids: [100, 101], graceMs: 7 }]);
 });
 
-Deno.test("endAll() of a session without processes does not trouble the backend", async () => {
+Deno.test("endAll() of a session without processes does not call the backend", async () => {
   const session = new ProcessSession();
   assert.deepEqual(await session.manager.endAll("serverShutdown", 0), { kept: [], survivorPids: [] });
   assert.deepEqual(session.backend.endedTrees, []);
@@ -445,7 +445,7 @@ Deno.test("endAll() ends a process whose start is under way", async () => {
   assert.deepEqual([child.signals, child.isDisposed], [[SIGKILL], true]);
 });
 
-Deno.test("endAll() gives up on a child that nothing can kill, and names it", async () => {
+Deno.test("endAll() gives up a child that cannot be killed, and names it", async () => {
   const session = new ProcessSession();
   const child = await session.start();
   child.isUnkillable = true;

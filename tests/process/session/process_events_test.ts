@@ -57,7 +57,7 @@ Deno.test("a process that closes its output and runs on closes when it exits", a
   assert.deepEqual(session.sink.lines.slice(1), ["p 1 exited 0", "p 2 closed"]);
 });
 
-Deno.test("nothing is heard of a process until the answer to its start has been queued", async () => {
+Deno.test("no event of a process is sent until the answer to its start has been queued", async () => {
   const session = new ProcessSession();
   const started = await session.manager.start(startOptions());
   const child = session.backend.last;
@@ -73,7 +73,7 @@ Deno.test("nothing is heard of a process until the answer to its start has been 
   assert.deepEqual(session.sink.lines.slice(3), ["p 3 exited 0", "p 4 closed"]);
 });
 
-Deno.test("a process that is over before its answer has been queued tells everything then", async () => {
+Deno.test("if a process ends before its answer has been queued, all its events follow the answer", async () => {
   const session = new ProcessSession();
   const started = await session.manager.start(startOptions());
   session.backend.last.exit(4);
@@ -115,7 +115,7 @@ Deno.test("a sink without room pauses the output of the process that filled it",
   assert.deepEqual(session.sink.lines.slice(3), ["loud 2 stdout 2"]);
 });
 
-Deno.test("exit and close are told without room", async () => {
+Deno.test("exit and close are reported even without room", async () => {
   const session = new ProcessSession();
   const child = await session.start();
   session.sink.hasRoom = false;
@@ -193,7 +193,7 @@ const EXITS: [
   ["a lost status", (child) => child.loseStatus(), -1, "exit", null],
 ];
 
-Deno.test("a process whose status or output the server lost says so, and one that fared well says nothing", async () => {
+Deno.test("a process whose status or output the server lost has a failure, and others have none", async () => {
   const FATES: [(child: FakeChild) => void, string | null][] = [
     [(child) => child.exit(), null],
     [(child) => child.loseStatus(), "the exit status of the process was lost"],
@@ -248,7 +248,7 @@ Deno.test("the verdict on a sandboxed process waits a moment for trailing output
 const REFUSED = [{ call: "socket(AF_INET, SOCK_STREAM)", program: "/usr/bin/curl", isProbe: false }];
 const PROBED = [{ call: "socket(AF_NETLINK, SOCK_RAW)", program: "/usr/bin/node", isProbe: true }];
 
-Deno.test("a sandboxed process that failed after a known refusal was denied something, whatever it says", async () => {
+Deno.test("a sandboxed process that failed after a known refusal counts as denied, whatever it prints", async () => {
   const cases = [
     { denials: REFUSED, exitCode: 1, output: "", expected: true },
     { denials: REFUSED, exitCode: 0, output: "", expected: false },

@@ -16,24 +16,24 @@ function escalated(caller: readonly string[], server: Readonly<Record<string, st
   );
 }
 
-Deno.test("what is on the list is withheld, by its name, its beginning or its end", () => {
+Deno.test("variables on the list are withheld, by name, beginning or end", () => {
   const withheld = ["LD_PRELOAD=x", "BASH_FUNC_ls%%=() { :; }", "GIT_SSH_COMMAND=x", "MANPAGER=x", "PAGER=x", "ENV=x"];
   const programs = ["LESSOPEN=|x", "LESSCLOSE=x", "ZDOTDIR=x", "_JAVA_OPTIONS=x", "JDK_JAVA_OPTIONS=x"];
   const kept = ["LDFLAGS=x", "LESS=-R", "TERM=x", "EMPTY=", "A=b=c", "MY_ENV=x", "PAGER_SIZE=1", "GITHUB_ACTIONS=1"];
   assert.deepEqual(escalated([...withheld, ...programs, ...kept]), kept);
 });
 
-Deno.test("what npm reads in any case is withheld in any case, and nothing else is", () => {
+Deno.test("variables that npm reads in any case are withheld in any case, and no others", () => {
   const withheld = ["npm_config_script_shell=x", "NPM_CONFIG_SCRIPT_SHELL=x", "Npm_Config_script_shell=x"];
   const kept = ["npm_command=x", "ld_preload=x", "Git_dir=x"];
   assert.deepEqual(escalated([...withheld, ...kept]), kept);
 });
 
-Deno.test("that there is no network is not said to a program that has it", () => {
+Deno.test("a program with network is not told that it has none", () => {
   assert.deepEqual(escalated(["CODEX_SANDBOX_NETWORK_DISABLED=1", "CODEX_HOME=x"]), ["CODEX_HOME=x"]);
 });
 
-Deno.test("PATH, HOME and XDG_* are the server's, or absent where it has none", () => {
+Deno.test("PATH, HOME and XDG_* are the server's, or absent if it has none", () => {
   const caller = ["PATH=/ws/bin", "HOME=/ws", "XDG_CONFIG_HOME=/ws/.config", "LANG=C"];
   assert.deepEqual(escalated(caller, { PATH: "/usr/bin", XDG_DATA_HOME: "/data", LANG: "de" }), [
     "PATH=/usr/bin",
@@ -42,14 +42,14 @@ Deno.test("PATH, HOME and XDG_* are the server's, or absent where it has none", 
   ]);
 });
 
-Deno.test("what gives a program another command, or names one, is withheld", () => {
+Deno.test("variables that hold or name a command are withheld", () => {
   const withheld = ["TAR_OPTIONS=--checkpoint-action=exec=x", "RSYNC_RSH=x", "MAKEFLAGS=--eval=x", "SSH_SK_PROVIDER=x"];
   const editors = ["EDITOR=x", "KUBE_EDITOR=x", "SUDO_EDITOR=x", "SUDO_ASKPASS=x"];
   const kept = ["SSH_AUTH_SOCK=x", "EDITOR_COLOR=x", "TAR=x", "http_proxy=x"];
   assert.deepEqual(escalated([...withheld, ...editors, ...kept], { TAR_OPTIONS: "-v" }), kept);
 });
 
-Deno.test("what names a configuration that names code is the server's, or absent where it has none", () => {
+Deno.test("variables that name configurations with code are the server's, or absent if it has none", () => {
   const configurations = ["OPENSSL_CONF=/ws/x", "KRB5_CONFIG=/ws/x", "CURL_HOME=/ws", "KUBECONFIG=/ws/x"];
   const more = ["AWS_CONFIG_FILE=/ws/x", "DOCKER_CONFIG=/ws", "APT_CONFIG=/ws/x", "GNUPGHOME=/ws"];
   assert.deepEqual(escalated([...configurations, ...more, "AWS_PROFILE=a"], { KUBECONFIG: "/etc/k", LANG: "de" }), [
@@ -58,11 +58,11 @@ Deno.test("what names a configuration that names code is the server's, or absent
   ]);
 });
 
-Deno.test("entries that are no variables are left out", () => {
+Deno.test("entries that are not variables are left out", () => {
   assert.deepEqual(escalated(["", "NOTHING", "=C:=x", "A=1"]), ["A=1"]);
 });
 
-Deno.test("the list is published, all of it", () => {
+Deno.test("the whole list is published", () => {
   const page = Deno.readTextFileSync(new URL("../../../sandbox/README.md", import.meta.url)).replace(/\s+/g, " ");
   const names = [...WITHHELD_VARIABLES, ...SERVER_VARIABLES];
   assert.deepEqual(names.filter((name) => !page.includes(`\`${name}\``)), []);

@@ -16,7 +16,7 @@ Deno.test("each signal is passed on when it begins to wait, and not again", () =
   assert.deepEqual(passed([USR1], [USR1]), []);
 });
 
-Deno.test("a stop that no longer waits was taken back by SIGCONT, which is passed on once", () => {
+Deno.test("a stop that does not wait any more was cancelled by SIGCONT, which is passed on once", () => {
   assert.deepEqual(passed([STOP, USR1], [USR1]), [CONT]);
   assert.deepEqual(passed([STOP], [CONT]), [CONT]);
   assert.deepEqual(passed([STOP], [TSTP]), [CONT, TSTP]);

@@ -26,7 +26,7 @@ Deno.test(OURS, () =>
     assert.match(await whyNotTrusted(question) ?? "", /tool can be written by others/);
   }));
 
-Deno.test("what the sandbox may write never leaves it by its name alone", () =>
+Deno.test("a program that the sandbox may write does not leave it only because of its name", () =>
   inScratchDirectory(async (directory) => {
     await Deno.writeTextFile(`${directory}/tool`, "", { mode: 0o755 });
     const policy = { ...READ_ONLY, files: { ...READ_ONLY.files, base: "write" } } as const;
@@ -63,7 +63,7 @@ Deno.test("a script leaves only with an interpreter that may leave too, unless a
     assert.equal(await ask(led), null, "the kernel refuses it");
   }));
 
-Deno.test("of a search path those directories are left in which nobody inside can put a program", () =>
+Deno.test("a search path keeps only directories into which nobody inside can put a program", () =>
   inScratchDirectory(async (directory) => {
     const workspace = `${directory}/workspace`;
     for (const name of ["workspace/bin", "shared"]) await Deno.mkdir(`${directory}/${name}`, { recursive: true });

@@ -22,7 +22,7 @@ Deno.test("streams carry messages both ways and end one by one", async () => {
   await ending;
 });
 
-Deno.test("what breaks the rules of a stream resets it, and nothing else is disturbed", async () => {
+Deno.test("a stream whose rules are broken is reset, without effect on others", async () => {
   const relay = new MemoryRelay();
   const bystander = await relay.open("bystander");
   const send = (streamId: string, make: (frames: RelayFrameEncoder) => Uint8Array<ArrayBuffer>) =>
@@ -126,7 +126,7 @@ Deno.test("a message longer than the bound arrives whole when it is alone", asyn
   await relay.end();
 });
 
-Deno.test("what came before the end of a stream is still handed on, however long it takes to open", async () => {
+Deno.test("messages from before the end of a stream are still delivered, however long opening them takes", async () => {
   const relay = new MemoryRelay();
   const link = await relay.open("s");
   const message = "z".repeat(3_000_000);
@@ -139,7 +139,7 @@ Deno.test("what came before the end of a stream is still handed on, however long
   await relay.end();
 });
 
-Deno.test("a conversation that was recorded and is played again does nothing", async () => {
+Deno.test("a recorded conversation that is sent again has no effect", async () => {
   const relay = new MemoryRelay();
   const recorded: Uint8Array<ArrayBuffer>[] = [];
   const send = relay.raw.send.bind(relay.raw);

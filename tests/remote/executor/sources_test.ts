@@ -34,7 +34,7 @@ async function failure(form: Form, answer: TinyRendezvousOptions["answer"], opti
 const json = (status: number, body: unknown) => () => new Response(JSON.stringify(body), { status });
 const text = (status: number, body: string) => () => new Response(body, { status });
 
-Deno.test("what is final ends the source, in the reference's words", async () => {
+Deno.test("a final failure ends the source, in the reference's words", async () => {
   const error = { error: { code: "not_found", message: "no such executor" } };
   const cases: [Form, TinyRendezvousOptions["answer"], string][] = [
     [
@@ -146,7 +146,7 @@ Deno.test("addresses that cannot work are refused before anything is sent", () =
 });
 
 for (const form of ["noise", "plain"] as const) {
-  Deno.test(`what may pass is tried again, and told once (${form})`, async () => {
+  Deno.test(`a failure that may pass is tried again, and logged once (${form})`, async () => {
     const lines: string[] = [];
     const log = createLogger({ level: "info", format: "text", write: (line) => lines.push(line) });
     const answers = [503, 502, 429, 503];
@@ -194,7 +194,7 @@ Deno.test("an upgrade that is refused with 4xx has the executor register anew, a
   await running;
 });
 
-Deno.test("a rendezvous that goes silent is left", async () => {
+Deno.test("a rendezvous that becomes silent is given up", async () => {
   const lines: string[] = [];
   const log = createLogger({ level: "info", format: "text", write: (line) => lines.push(line) });
   // Accepts, answers the upgrade, and then neither reads nor writes.

@@ -25,7 +25,7 @@ function messagesOf(link: NoiseLink): { next(): Promise<string | null> } {
   };
 }
 
-Deno.test("a stream whose harness takes nothing waits by itself within its window, and goes on when it is told to", async () => {
+Deno.test("a stream whose harness does not read waits within its window, and goes on when it is told to", async () => {
   const relay = new MemoryRelay(undefined, WINDOW_BYTES);
   const [slow, quick] = [await relay.open("slow"), await relay.open("quick")];
   const quickly = messagesOf(quick);
@@ -50,7 +50,7 @@ Deno.test("a stream whose harness takes nothing waits by itself within its windo
   await relay.end();
 });
 
-Deno.test("what waits for a window ends with its stream: at once with a lost one, after a moment with one that is closed", async () => {
+Deno.test("data that waits for a window ends with its stream: at once if it is lost, after a moment if it is closed", async () => {
   const timers: (() => void)[] = [];
   const clock: Clock = {
     now: () => 0,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { openRendezvousLink } from "../../../src/remote/harness/harness.ts";
 import { memoryPins } from "../../../src/remote/harness/pins.ts";
 
-Deno.test("a rendezvous whose answer does not end is left, with the runtime's own network too", async () => {
+Deno.test("a rendezvous whose answer does not end is given up, with the runtime's own network too", async () => {
   let sent = 0;
   const stopped = Promise.withResolvers<void>();
   const endless = () =>

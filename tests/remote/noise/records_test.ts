@@ -75,7 +75,7 @@ for (const [name, message] of [["short", SHORT], ["long", LONG]] as const) {
   });
 }
 
-Deno.test("what is too far ahead, too long, too short or no message ends the stream", async () => {
+Deno.test("a record that is too far ahead, too long, too short or not a message ends the stream", async () => {
   const one = new Uint8Array(100);
   await breaks((reader) => reader.take(MAX_EARLY_RECORDS + 1, one), /too far ahead/);
   await breaks((reader) => {
@@ -110,7 +110,7 @@ Deno.test("the two ciphers of the runtime write the same, whatever the length", 
   }
 });
 
-Deno.test("where the cipher does not wait, messages of every length still arrive whole and in order", async () => {
+Deno.test("with a synchronous cipher messages of every length arrive whole and in order, too", async () => {
   const synchronous = { crypto: nodeCrypto, maxBytes: Infinity };
   const texts: string[] = [];
   const reader = new RecordReader({

@@ -32,7 +32,7 @@ Deno.test("every frame is read as it was written", () => {
   for (const [frame, body] of cases) assert.deepEqual(decodeRelayFrame(frame), { version: 1, streamId: STREAM, body });
 });
 
-Deno.test("what a later version adds is passed over", () => {
+Deno.test("additions of later versions are ignored", () => {
   // Field 11 (a text), field 20 (64 bits), field 21 (32 bits), field 22 (a number of 64 bits).
   const extra = bytes("5a0161" + "a101" + "00".repeat(8) + "ad01" + "00".repeat(4) + "b001" + "ff".repeat(9) + "01");
   const { body } = decodeRelayFrame(concatBytes([frames.reset("bye"), extra]));
@@ -40,7 +40,7 @@ Deno.test("what a later version adds is passed over", () => {
   assert.deepEqual(decodeRelayFrame(bytes("0801")), { version: 1, streamId: "", body: null });
 });
 
-Deno.test("what is malformed is refused, and says why", () => {
+Deno.test("malformed frames are refused with a reason", () => {
   const cases: [string, RegExp][] = [
     ["08", /number is cut off/],
     ["08ffffffff1f", /more than 32 bits/],

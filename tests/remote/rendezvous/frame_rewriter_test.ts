@@ -61,7 +61,7 @@ Deno.test("FrameRewriter gives the same frames without masks, however the bytes 
   });
 });
 
-Deno.test("FrameRewriter refuses what the RFC forbids, and passes on what came before it", () => {
+Deno.test("FrameRewriter refuses what the RFC forbids, and passes on everything before it", () => {
   const good = clientFrame(0x1, Uint8Array.of(65));
   const cases: [number, Bytes, FrameOptions, RegExp][] = [
     [0x1, new Uint8Array(1), { isMasked: false }, /not masked/],

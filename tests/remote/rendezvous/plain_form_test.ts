@@ -40,7 +40,7 @@ Deno.test("when either side of a splice leaves, the other is told and dropped, a
   assert.deepEqual(await closing(second), [1000, ""]);
 });
 
-Deno.test("what comes in one packet with a goodbye is passed on before it", async () => {
+Deno.test("data in the same packet as a close frame is passed on before it", async () => {
   await using hall = await Hall.open();
   const [first, second] = [await hall.seedExecutor("box-1"), await hall.seedExecutor("box-2")];
   const [one, two] = [await hall.client("box-1"), await hall.client("box-2")];
@@ -71,7 +71,7 @@ Deno.test("a client waits while its executor is away, and gets it when it comes"
   assert.deepEqual(seen.sort(), ["1", "2"]);
 });
 
-Deno.test("a client that left while it waited takes no place", async () => {
+Deno.test("a client that left while it waited does not count", async () => {
   await using hall = await Hall.open();
   const conn = await Deno.connect({ hostname: "127.0.0.1", port: Number(new URL(hall.url).port) });
   const head = [

@@ -39,7 +39,7 @@ async function withExecutor(isAlive: boolean) {
   return { clock, registry, ...fake, life };
 }
 
-Deno.test("an id belongs to the process that lives: others are refused, its own registrations are not", async () => {
+Deno.test("an id belongs to the living process: others are refused, its own registrations are not", async () => {
   const { registry, closings } = await withExecutor(true);
   const executor = registry.find("box-1");
   assert.equal(await registry.register(registration("first", "again")), "registered");
@@ -64,7 +64,7 @@ Deno.test("an executor that gives no sign of life is displaced, and is told so i
   registry.close("done");
 });
 
-Deno.test("an executor that does not come, or not come back, is forgotten when its URL is worth nothing any more", async () => {
+Deno.test("an executor that does not come, or come back, is forgotten when its URL expires", async () => {
   const { clock, registry, running, life } = await withExecutor(true);
   clock.advance(600_000);
   assert.notEqual(registry.find("box-1"), null, "it is connected");
@@ -77,7 +77,7 @@ Deno.test("an executor that does not come, or not come back, is forgotten when i
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("waitFor() finds what comes in time, gives up with who asked, and holds a bounded number", async () => {
+Deno.test("waitFor() finds what comes in time, gives up when the caller leaves, and holds a bounded number", async () => {
   const clock = new ManualClock();
   const registry = new Registry(clock);
   const wait = (gone = NEVER) =>

@@ -41,7 +41,7 @@ Deno.test("register, connect and validate speak the noise form, and only the key
   assert.equal(await validate({}), false);
 });
 
-Deno.test("frames go to the harness that owns their stream, and an id that is another's is refused (duty 4)", async () => {
+Deno.test("frames go to the harness that owns their stream, and the id of another's stream is refused (duty 4)", async () => {
   await using hall = await Hall.open();
   const { socket: executor } = await hall.noiseExecutor("box-1");
   using _ = executor;
@@ -112,7 +112,7 @@ Deno.test("connect is held while the executor is away, and answered when it come
   assert.equal(okay(await held).executor_registration_id, answer.executor_registration_id);
 });
 
-Deno.test("a noise executor comes back to its URL, and a URL that is worth nothing is a 401 (duties 5 and 6)", async () => {
+Deno.test("a noise executor comes back to its URL, and an invalid URL is a 401 (duties 5 and 6)", async () => {
   await using hall = await Hall.open();
   const { socket, answer } = await hall.noiseExecutor("box-1");
   socket.drop();
@@ -134,7 +134,7 @@ Deno.test("a noise executor comes back to its URL, and a URL that is worth nothi
   );
 });
 
-Deno.test("whoever has seen the URL of a noise executor cannot take the place of one that lives", async () => {
+Deno.test("the URL of a noise executor is not enough to replace it while it lives", async () => {
   await using hall = await Hall.open();
   const { socket: executor, answer } = await hall.noiseExecutor("box-1");
   using _ = executor;
@@ -155,7 +155,7 @@ Deno.test("whoever has seen the URL of a noise executor cannot take the place of
   assert.equal(await nextMessage(executor), null);
 });
 
-Deno.test("the URL of a harness is good once, for its executor, and not for an executor", async () => {
+Deno.test("the URL of a harness is valid once, for its executor, and not for executors themselves", async () => {
   await using hall = await Hall.open();
   const { socket } = await hall.noiseExecutor("box-1");
   using _ = socket;

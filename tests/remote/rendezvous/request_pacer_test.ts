@@ -3,7 +3,7 @@ import { MAX_COUNTED_ADDRESSES } from "../../../src/remote/rendezvous/limits.ts"
 import { RequestPacer } from "../../../src/remote/rendezvous/request_pacer.ts";
 import { ManualClock } from "../../support/manual_clock.ts";
 
-Deno.test("RequestPacer lets a burst pass, puts off what comes faster than the rate, and refuses what would come too late", () => {
+Deno.test("RequestPacer lets a burst pass, delays requests above the rate, and refuses those that would come too late", () => {
   const clock = new ManualClock();
   const pacer = new RequestPacer(clock, 10);
   const delays = Array.from({ length: 300 }, () => pacer.delayMs("a"));

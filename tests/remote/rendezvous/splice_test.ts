@@ -7,7 +7,7 @@ import { clientFrame } from "../../support/raw_websocket.ts";
 import { ManualClock } from "../../support/manual_clock.ts";
 import { Hall, nextMessage } from "./hall.ts";
 
-Deno.test("a frame of 100 MB passes without being held, and a client that does not read slows its executor down", async () => {
+Deno.test("a frame of 100 MB passes without being stored, and a client that does not read slows its executor down", async () => {
   await using hall = await Hall.open();
   using executor = await hall.seedExecutor("box-1");
   using client = await hall.client("box-1");
@@ -70,7 +70,7 @@ function openSocket(clock: ManualClock, stream: ByteStream): FrameSocket {
   return new FrameSocket(stream, { clock, initialBytes: new Uint8Array(0), turn: () => Promise.resolve() });
 }
 
-Deno.test("FrameSocket pings, and drops a peer that shows no life for 45 s", async () => {
+Deno.test("FrameSocket pings, and drops a peer that is silent for 45 s", async () => {
   const clock = new ManualClock();
   const { stream, written, isClosed } = heldStream();
   const socket = openSocket(clock, stream);

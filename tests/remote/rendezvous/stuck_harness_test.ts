@@ -75,7 +75,7 @@ Deno.test("an executor that is told what has left waits for a stuck harness by i
   await seen;
 });
 
-Deno.test("an executor that breaks its word and sends more than the window loses that stream, and no other", async () => {
+Deno.test("an executor that sends more than the window loses that stream, and no other", async () => {
   await using hall = await Hall.open({ clock: STANDING_CLOCK });
   using stage = await setUp(hall, { streamAcks: true });
   const { executor } = stage;
@@ -99,7 +99,7 @@ Deno.test("a harness cannot acknowledge for the rendezvous", async () => {
   assert.equal((await nextFrame(stage.executor)).body?.type, "data");
 });
 
-Deno.test("of an executor that cannot be told, more is read while it is found out whether the harness is stuck", async () => {
+Deno.test("from an executor that cannot be told, more is read until it is known whether the harness is stuck", async () => {
   await using hall = await Hall.open({ clock: STANDING_CLOCK });
   using stage = await setUp(hall, {});
   // Four times the queue, and more than the kernels could take besides.

@@ -6,7 +6,7 @@ import { entryOf } from "./hall.ts";
 
 const FIELDS = { id: "box-1", registration: "r", token: ["me", "0123"] as const, expiresAtMs: 5 };
 
-Deno.test("a ticket is read by its own office, for its own purpose, and only whole", async () => {
+Deno.test("a ticket is accepted only by its own office, for its own purpose, and unchanged", async () => {
   const office = await TicketOffice.open();
   const text = await office.issue({ ...FIELDS, purpose: "harness" });
   const { nonce, ...rest } = (await office.read(text, "harness"))!;

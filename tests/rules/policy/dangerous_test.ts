@@ -34,11 +34,11 @@ Deno.test("commands that delete or force are dangerous, however they are wrapped
   for (const line of DANGEROUS) assert.equal(isDangerous(splitWords(line)!), true, line);
 });
 
-Deno.test("commands that look alike are not", () => {
+Deno.test("commands that look similar are not dangerous", () => {
   for (const line of HARMLESS) assert.equal(isDangerous(splitWords(line)!), false, line);
 });
 
-Deno.test("only commands without a rule are guessed about", () => {
+Deno.test("the heuristic is used only for commands without a rule", () => {
   const command = ["rm", "-rf", "x"];
   const empty = { rules: RuleSet.empty(), place: null };
   assert.deepEqual(decide(command, empty), { by: "heuristic", decision: "prompt", matches: [] });
@@ -47,7 +47,7 @@ Deno.test("only commands without a rule are guessed about", () => {
   assert.deepEqual([allowed.by, allowed.decision], ["rules", "allow"]);
 });
 
-Deno.test("scripts in scripts end somewhere", () => {
+Deno.test("deeply nested scripts are judged, too", () => {
   let line = "rm -rf x";
   for (let depth = 0; depth < 50; depth++) line = `sh -c ${JSON.stringify(line)}`.slice(0, 100_000);
   assert.equal(typeof isDangerous(["sh", "-c", line]), "boolean");

@@ -3,7 +3,7 @@ import { forSeeds } from "../../support/seeds.ts";
 import { stricter } from "../../../src/rules/policy/rule.ts";
 import { check, PLACE, rulesOf } from "../rule_files_text.ts";
 
-Deno.test("all rules that match are told in the order of definition, and the strictest decides", () => {
+Deno.test("all rules that match are listed in the order of definition, and the strictest decides", () => {
   const files = [
     `prefix_rule(["git", "push", "--force"], "prompt")\nprefix_rule(["git"])`,
     `prefix_rule(["git", ["push", "pull"]], "forbidden", justification = "offline")`,
@@ -28,7 +28,7 @@ Deno.test("words are compared whole and by case, without patterns", () => {
   }
 });
 
-Deno.test("a program given by a path is its name only where that was asked for, and not if a rule names the path", () => {
+Deno.test("a program given by a path matches its name only if that was asked for, and not if a rule names the path", () => {
   const text = `prefix_rule(["ls"], "prompt")\nprefix_rule(["/bin/ls", "-l"], "forbidden")`;
   const named = (path: string) => ({
     matchedRules: [{ prefixRuleMatch: { matchedPrefix: ["ls"], decision: "prompt", resolvedProgram: path } }],

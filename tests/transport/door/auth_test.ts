@@ -68,7 +68,7 @@ async function jwtVerdict(token: string, demands: Demands = {}): Promise<string>
   return await verdict(await signedConfig(demands), `Bearer ${token}`);
 }
 
-Deno.test("createAuthenticator() has nothing to ask when no auth is configured", () => {
+Deno.test("createAuthenticator() is null when no auth is configured", () => {
   assert.equal(createAuthenticator({ type: "none" }), null);
 });
 
@@ -192,7 +192,7 @@ Deno.test("claims are judged in the order exp, nbf, iss, aud", async () => {
   for (const [claims, expected] of cases) assert.equal(await jwtVerdict(await sign(claims), demands), expected);
 });
 
-Deno.test("a demanded claim must be there and equal, letter by letter", async () => {
+Deno.test("a demanded claim must exist and be equal, letter by letter", async () => {
   const exp = NOW_SECONDS + 60;
   for (const iss of [undefined, null, "", "ISS1", "iss1 "]) {
     const token = await sign({ exp, iss });
@@ -240,7 +240,7 @@ Deno.test("a signature does not help claims of the wrong type", async () => {
   assert.equal(await jwtVerdict(await signText(notUtf8)), AUTH_REFUSAL.invalidJwt);
 });
 
-Deno.test("no algorithm but HS256 passes, whatever the header claims", async () => {
+Deno.test("only HS256 is accepted, whatever the header claims", async () => {
   const claims = { exp: NOW_SECONDS + 60 };
   const { privateKey } = await crypto.subtle.generateKey(
     { name: "RSASSA-PKCS1-v1_5", modulusLength: 2048, publicExponent: new Uint8Array([1, 0, 1]), hash: "SHA-256" },

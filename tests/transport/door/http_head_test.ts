@@ -392,7 +392,7 @@ Deno.test(`parseHead() never takes back an answer when more bytes come (seed ${S
   }
 });
 
-Deno.test(`parseHead() survives noise (seed ${SEED})`, () => {
+Deno.test(`parseHead() survives random bytes (seed ${SEED})`, () => {
   const random = randomFrom(SEED + 3);
   for (let round = 0; round < 5000; round++) {
     const bytes = Uint8Array.from({ length: random(200) }, () => random(256));

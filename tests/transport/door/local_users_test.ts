@@ -8,7 +8,7 @@ const onLinux = { ignore: Deno.build.os !== "linux" };
 const OWN = { ownUid: 1000, overflowUid: 65534 };
 const live = { inode: 7, isEstablished: true };
 
-Deno.test("ownerProblem() lets in the own user and root, and only where that is certain", () => {
+Deno.test("ownerProblem() lets in the own user and root, and only if that is certain", () => {
   assert.equal(ownerProblem({ ...live, uid: 1000 }, OWN), null);
   assert.equal(ownerProblem({ ...live, uid: 0 }, OWN), null);
   assert.match(ownerProblem({ ...live, uid: 1001 }, OWN)!, /uid 1001/);

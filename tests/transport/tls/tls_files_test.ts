@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { complainOfRights } from "../../../src/transport/tls/tls_files.ts";
 
-Deno.test("complainOfRights() wants a key to be the server's or root's, and nobody else's business", () => {
+Deno.test("complainOfRights() accepts a key that belongs to the server's user or root and is closed to others", () => {
   const cases: [mode: number, uid: number, complaint: RegExp | null, ownUid?: number][] = [
     [0o100600, 1000, null],
     [0o100400, 1000, null],

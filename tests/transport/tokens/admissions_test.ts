@@ -37,7 +37,7 @@ Deno.test("Admissions.judge() tells wrong, expired and foreign tokens apart", as
   assert.equal(await judge("token of bob"), "expired");
 });
 
-Deno.test("a table without the token, or with less rights for it, takes back what was granted; others stay", async () => {
+Deno.test("a table without the token, or with fewer rights for it, revokes what was granted; others stay", async () => {
   const [alice, bob, carol] = [await entry("alice"), await entry("bob"), await entry("carol")];
   const { admissions } = admissionsOf(alice, bob, carol);
   const [ofAlice, ofBob, ofCarol] = [alice, bob, carol].map((one) => admissions.admit(one, AT_BOX_1));
@@ -50,7 +50,7 @@ Deno.test("a table without the token, or with less rights for it, takes back wha
   admissions[Symbol.dispose]();
 });
 
-Deno.test("an expired token takes its connections along when it expires", async () => {
+Deno.test("the connections of a token end when it expires", async () => {
   const bob = await entry("bob", { expiresAt: new Date(CREATED.getTime() + 90_000) });
   const { admissions, clock } = admissionsOf(bob);
   const admission = admissions.admit(bob, AT_BOX_1);
@@ -61,7 +61,7 @@ Deno.test("an expired token takes its connections along when it expires", async 
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("whoever was released is neither told nor waited for", async () => {
+Deno.test("a released client is neither told nor waited for", async () => {
   const alice = await entry("alice");
   const { admissions, clock } = admissionsOf(alice);
   const admission = admissions.admit(alice, AT_BOX_1);

@@ -86,7 +86,7 @@ Deno.test("RuntimeSocketLink.silentMs is the time since the last message, and no
   }, { clock });
 });
 
-Deno.test("RuntimeSocketLink.silentMs has no such bound while its peer takes nothing, since no ping leaves then", async () => {
+Deno.test("RuntimeSocketLink.silentMs has no such bound while its peer does not read, since no ping leaves then", async () => {
   const clock = new ManualClock();
   await connected(async (link, client) => {
     const end = link.receive(() => {});
@@ -128,7 +128,7 @@ Deno.test("RuntimeSocketLink.askForSign() has one timer however often it is call
   }
 });
 
-Deno.test("RuntimeSocketLink: a connection that stands shows its client as of two minutes ago, and what closed since is kept", async () => {
+Deno.test("RuntimeSocketLink: an open connection shows that its client was there two minutes ago, and what closed since is kept", async () => {
   const session = new ProcessSession();
   const { clock } = session;
   await connected(async (link, client) => {

@@ -185,7 +185,7 @@ Deno.test("WebSocketLink that is busy has room for all that its stream hands ove
   assert.ok(Math.max(...peer.readBuffers) <= 2 * streamReadBytes, `a buffer of ${Math.max(...peer.readBuffers)} bytes`);
 });
 
-Deno.test("WebSocketLink tells invalid UTF-8 in a binary message and ends on it in a text message", async () => {
+Deno.test("WebSocketLink reports invalid UTF-8 in a binary message and ends on it in a text message", async () => {
   const { peer, link } = open();
   const { messages, end } = collect(link);
   peer.frame(OPCODE.binary, Uint8Array.of(0xff));
@@ -639,7 +639,7 @@ Deno.test("WebSocketLink.close() says why behind all that was sent, and cuts a l
   }
 });
 
-Deno.test("WebSocketLink says nothing behind a frame that it could not finish", async () => {
+Deno.test("WebSocketLink sends nothing after a frame that it could not finish", async () => {
   const { peer, link } = open();
   const { end } = collect(link);
   const source = sourceOf([new Uint8Array(300_000)]);
@@ -661,7 +661,7 @@ Deno.test("WebSocketLink says nothing behind a frame that it could not finish", 
   await end;
 });
 
-Deno.test("WebSocketLink reads on while a peer that was shown out still sends, for a bounded time and number of bytes", async () => {
+Deno.test("WebSocketLink goes on reading from a peer after it has ended the connection, for a bounded time and number of bytes", async () => {
   const oversized = (peer: FakePeer) =>
     peer.frame(OPCODE.text, new Uint8Array(0), { claimedLength: MAX_FRAME_BYTES + 1 });
   {

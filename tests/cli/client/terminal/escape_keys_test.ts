@@ -22,14 +22,14 @@ Deno.test("EscapeKeys takes ~ at the beginning of a line, and nowhere else", () 
   assert.deepEqual(filtered("ls ~/x\r"), { sent: "ls ~/x\r", wishes: [] });
 });
 
-Deno.test("EscapeKeys sends what no wish is: one tilde for two, and a tilde with the key behind it", () => {
+Deno.test("EscapeKeys sends keys that are not commands: one tilde for two, and a tilde with another key after it", () => {
   assert.deepEqual(filtered("~~."), { sent: "~.", wishes: [] });
   assert.deepEqual(filtered("~x\r~?y"), { sent: "~x\ry", wishes: ["help"] });
   assert.deepEqual(filtered("~", "\r~."), { sent: "~\r", wishes: ["leave"] });
   assert.deepEqual(filtered("~\x1a~\x1a"), { sent: "", wishes: ["suspend", "suspend"] });
 });
 
-Deno.test("EscapeKeys sends nothing behind the wish to leave, and every other byte as it is", () => {
+Deno.test("EscapeKeys sends nothing after the command to leave, and every other byte as it is", () => {
   assert.deepEqual(filtered("~.rm -rf"), { sent: "", wishes: ["leave"] });
   const all = Uint8Array.from({ length: 256 }, (_, byte) => byte);
   assert.deepEqual(new EscapeKeys().feed(all).bytes, all);

@@ -26,7 +26,7 @@ Deno.test("drawnScreen() leads to the other screen when a program is on it, and 
   for (const question of ["\x1b[c", "\x1b[6n"]) assert.ok(!text.includes(question));
 });
 
-Deno.test("drawnScreen() brings along how the mouse is written, which lines scroll, and the cursor", async () => {
+Deno.test("drawnScreen() sets the form of mouse reports, the lines that scroll, and the cursor", async () => {
   const encoder = new TextEncoder();
   const program = "\x1b[?1049h\x1b[?1002;1006h\x1b[5 q\x1b[2;4r\x1b[Htop\x1b[5;1Hbottom\x1b[4;1Hlast\x1b[?25l";
   const drawn = await drawnScreen([encoder.encode(program)], SIZE);
