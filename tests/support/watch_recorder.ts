@@ -72,7 +72,7 @@ export class WatchRecorder {
 }
 
 /** Registers a test of `fs/watch`, which also makes sure that no watch is left behind. */
-export function supervisedTest(
+export function watchTest(
   claim: string,
   body: (recorder: WatchRecorder, directory: string) => Promise<void>,
   { ignore = false, ...options }: Partial<WatchesOptions> & { ignore?: boolean } = {},
