@@ -122,14 +122,28 @@ export class RemoteMemory {
     // Like the kernel, this takes a null pointer for an empty list.
     if (address === 0) return [];
     const found: number[] = [];
-    for (let at = address;; at += POINTER_BYTES) {
+    for (let at = address;;) {
       if (at - address > maxBytes) throw new MemoryTooLongError("more than may be passed to a program");
-      const bytes = this.#bytes(at, POINTER_BYTES);
+      const bytes = this.#wholePointers(at);
       if (bytes === null) return null;
-      const pointer = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
-      if (pointer === 0) return found;
-      found.push(pointer);
+      const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+      for (let offset = 0; offset < bytes.length; offset += POINTER_BYTES) {
+        // In two halves: numbers that are no BigInts are made in a tenth of the time.
+        const pointer = view.getUint32(offset + 4, true) * 2 ** 32 + view.getUint32(offset, true);
+        if (pointer === 0) return found;
+        found.push(pointer);
+      }
+      at += bytes.length;
     }
+  }
+
+  /** Those from here to the end of the page; the one that crosses it, if none lies before. */
+  #wholePointers(address: number): Uint8Array<ArrayBuffer> | null {
+    const page = this.#page(address, false);
+    if (page === null) return null;
+    const start = address % PAGE_BYTES;
+    const length = PAGE_BYTES - start - (PAGE_BYTES - start) % POINTER_BYTES;
+    return length > 0 ? page.subarray(start, start + length) : this.#bytes(address, POINTER_BYTES);
   }
 
   #string(address: number, maxBytes: number): Uint8Array<ArrayBuffer> | null {
