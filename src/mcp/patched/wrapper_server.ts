@@ -108,9 +108,9 @@ export class WrapperServer {
       return conversation.answer({ action: { Deny: { reason } } });
     }
     const file = resolve("/", cwd, request.file) as ByteString;
-    const whyItStays = (pathIsNamed: boolean) => this.#escalations.whyItStays({ ...request, file, cwd }, pathIsNamed);
-    const described = describeExec({ ...request, file, cwd });
-    const call: ExecCall = Object.assign(described, { pid, isShell: true, whyItStays });
+    const named = this.#escalations.underOwnName({ ...request, file, cwd });
+    const whyItStays = (pathIsNamed: boolean) => this.#escalations.whyItStays(named, pathIsNamed);
+    const call: ExecCall = Object.assign(describeExec(named), { pid, isShell: true, whyItStays });
     const verdict = await this.#ask(call, conversation.gone);
     switch (verdict.kind) {
       case "run":
@@ -123,7 +123,7 @@ export class WrapperServer {
         this.counters.escalated++;
         conversation.answer({ action: "Escalate" });
         return await this.#escalate(conversation, {
-          request: { ...request, file, cwd },
+          request: named,
           givenName: request.file,
           call,
           pathIsNamed: verdict.pathIsNamed === true,

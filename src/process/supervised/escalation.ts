@@ -18,7 +18,7 @@ import {
   threadStatus,
 } from "../../os/children/foreign_process.ts";
 import { O_RDWR, openDescriptor } from "../../os/descriptor.ts";
-import { fromByteString, lossyText } from "../../os/files/byte_string.ts";
+import { bytesOf, type ByteString, fromByteString, lossyText } from "../../os/files/byte_string.ts";
 import { AT_FDCWD } from "../../os/files/file_calls.ts";
 import { statAt } from "../../os/files/file_stat.ts";
 import type { Reactor } from "../../os/loop/reactor.ts";
@@ -197,6 +197,16 @@ export class Escalations {
     taken.splice(0).forEach(closeDescriptor);
     order.onStarted(outcome.process);
     return await this.#accompany(call, { order, callerPid: status.tgid, outcome });
+  }
+
+  /**
+   * The same under the name of its file, where it came under another one: what was decided is what runs. For a caller
+   * that does not pass names reliably. A patched Bash that executes a program in its own place sends a name that it has
+   * freed already.
+   */
+  underOwnName<Request extends Pick<ExecRequest, "file" | "argv">>(request: Request): Request {
+    if (this.#words(request) !== null) return request;
+    return { ...request, argv: [bytesOf(lastName(request.file) as ByteString), ...request.argv.slice(1)] };
   }
 
   /** Null: not under this name. Where nothing confines files, it could be called under any name inside as well. */
