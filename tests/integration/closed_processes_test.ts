@@ -3,8 +3,6 @@
 import assert from "node:assert/strict";
 import { Gate } from "../support/gate.ts";
 import { type Client, RpcError } from "../support/rpc_client.ts";
-import { residentMb } from "../support/proc.ts";
-import { until } from "../support/until.ts";
 import { RawWebSocket } from "../support/raw_websocket.ts";
 import { TestServer } from "../support/test_server.ts";
 
@@ -131,38 +129,6 @@ Deno.test("closed processes are bounded in bytes: the oldest go, the last one st
 });
 
 /** Texts of the longest that the kernel takes, and of a length that only a message bounds. */
-Deno.test("a closed process keeps nothing of its start that nobody asks for again, however long it was", async () => {
-  await using server = await TestServer.start();
-  await using client = await server.connect();
-  const start = async (processId: string, fields: object) => {
-    await client.call("process/start", { ...START, processId, argv: ["true"], ...fields });
-    await client.call("process/wait", { processId });
-  };
-  for (let count = 0; count < 20; count++) await start(`warm${count}`, { arg0: "a".repeat(130_000) });
-  const before = residentMb(server.pid);
-  const grown = () => residentMb(server.pid) - before;
-  for (let count = 0; count < 800; count++) await start(`named${count}`, { arg0: `${count}`.padEnd(130_000, "a") });
-  await until(() => grown() < 60, () => `${grown()} MB for what a program was told as its name`);
-  for (let count = 0; count < 60; count++) {
-    await start(`called${count}`, { metadata: { toolCallId: `${count}`.padEnd(4_000_000, "t") } });
-  }
-  await until(() => grown() < 60, () => `${grown()} MB for what a client calls its work`);
-});
-
-Deno.test("a running process keeps no more of what its client calls it than the log shows", async () => {
-  await using server = await TestServer.start();
-  await using client = await server.connect();
-  const start = async (count: number) => {
-    const metadata = { toolCallId: `${count}`.padEnd(8_000_000, "t") };
-    await client.call("process/start", { ...START, processId: `p${count}`, argv: ["sleep", "600"], metadata });
-  };
-  for (let count = 0; count < 3; count++) await start(count);
-  const before = residentMb(server.pid);
-  const grown = () => residentMb(server.pid) - before;
-  for (let count = 3; count < 33; count++) await start(count);
-  await until(() => grown() < 60, () => `${grown()} MB for 30 processes`);
-});
-
 Deno.test("a reader whose cursor was evicted learns what it has missed, if it asked", async () => {
   await using server = await TestServer.start({ args: ["--retained-output-bytes-per-process", "65536"] });
   await using client = await server.connect({ optionalFields: ["outputGap"] });

@@ -1,125 +1,18 @@
-/**
- * What a user is promised about login shells that start from a kept state, seen from the other end of a real socket.
- *
- * More than 300 lines: every promise needs the same scene.
- */
+/** What a user is promised about login shells that start from a kept state, seen from the other end of a real socket. */
 
 import assert from "node:assert/strict";
-import { MAX_SHELL_STATES_BYTES } from "../../src/environment/limits.ts";
-import { FileTree } from "../support/file_tree.ts";
 import { Gate } from "../support/gate.ts";
-import { areInstalled } from "../support/installed.ts";
 import { processesMarked } from "../support/proc.ts";
-import type { Client } from "../support/rpc_client.ts";
 import { NO_SANDBOX } from "../support/sandbox_host.ts";
-import { TestServer, type TestServerOptions } from "../support/test_server.ts";
+import { BASH, NOTE_RUN, SnapshotScene, snapshotTest, TERMINAL } from "../support/snapshot_scene.ts";
 import { until } from "../support/until.ts";
-
-const BASH = "/bin/bash";
-const hasBash = areInstalled(["bash"], "shell snapshots");
-
-const PIPES = { type: "pipe", stdin: "closed" } as const;
-const TERMINAL = { type: "pty", rows: 24, cols: 80 } as const;
-
-/** Each run of a profile leaves a line. */
-const NOTE_RUN = 'echo run >> "$HOME/runs"';
-
-interface Command {
-  scopeId?: string;
-  shell?: { name: string; path: string };
-  argv?: string[];
-  io?: typeof PIPES | typeof TERMINAL;
-  env?: Record<string, string>;
-  [field: string]: unknown;
-}
-
-/** A server, a client, and a home directory whose profile login shells run. */
-class Scene implements AsyncDisposable {
-  readonly server: TestServer;
-  readonly client: Client;
-  readonly home: FileTree;
-  #started = 0;
-
-  private constructor(server: TestServer, client: Client, home: FileTree) {
-    this.server = server;
-    this.client = client;
-    this.home = home;
-  }
-
-  static async open(profile: string, options: TestServerOptions = {}): Promise<Scene> {
-    const home = await FileTree.make({ ".bash_profile": profile });
-    await home.directory("work");
-    await home.directory("tmp");
-    const server = await TestServer.start({ ...options, env: { ...options.env, TMPDIR: home.path("tmp") } });
-    return new Scene(server, await server.connect(), home);
-  }
-
-  params(script: string, fields: Command = {}) {
-    const { scopeId = "scope", shell = { name: "bash", path: BASH }, ...rest } = fields;
-    return {
-      processId: `p${++this.#started}`,
-      argv: [BASH, "-lc", script],
-      cwd: this.home.path("work"),
-      env: { PATH: "/usr/bin:/bin", HOME: this.home.root },
-      io: PIPES,
-      shellSnapshot: { scopeId, shell },
-      ...rest,
-    };
-  }
-
-  /** What a command writes, and how it ends. */
-  async run(script: string, fields: Command = {}): Promise<{ output: string; exitCode: number | null }> {
-    const params = this.params(script, fields);
-    const stream = this.client.follow(params.processId);
-    await this.client.call("process/start", params);
-    let output = "";
-    let exitCode: number | null = null;
-    for await (const { method, params } of stream) {
-      if (method === "process/output") output += atob(params.chunk);
-      if (method === "process/exited") exitCode = params.exitCode;
-    }
-    return { output, exitCode };
-  }
-
-  /** How often the profile has run. */
-  get runs(): number {
-    try {
-      return Deno.readTextFileSync(this.home.path("runs")).split("\n").length - 1;
-    } catch {
-      return 0;
-    }
-  }
-
-  /** A sandbox object: everything can be read but what is denied, and only `work` written. */
-  sandbox(denied: readonly string[] = []) {
-    const entry = (path: string, access: string) => ({ path: { type: "path", path }, access });
-    const entries = [
-      entry("/", "read"),
-      entry(this.home.path("work"), "write"),
-      ...denied.map((name) => entry(this.home.path(name), "deny")),
-    ];
-    return {
-      permissions: { type: "managed", file_system: { type: "restricted", entries }, network: "restricted" },
-      windowsSandboxLevel: "disabled",
-    };
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.client.close();
-    await this.server[Symbol.asyncDispose]();
-    await this.home[Symbol.asyncDispose]();
-  }
-}
-
-function snapshotTest(name: string, fn: () => Promise<void>, missing: string | null = null): void {
-  const reason = hasBash ? missing : "bash is not installed";
-  Deno.test({ name: reason === null ? name : `${name} (SKIPPED: ${reason})`, ignore: reason !== null, fn });
-}
 
 snapshotTest(
   "a profile runs once for the commands of a scope, which have its results but not its output",
   async () => {
-    await using scene = await Scene.open(`${NOTE_RUN}; echo noise; export FROM=profile; greet() { echo hello $1; }`);
+    await using scene = await SnapshotScene.open(
+      `${NOTE_RUN}; echo noise; export FROM=profile; greet() { echo hello $1; }`,
+    );
     for (let turn = 0; turn < 3; turn++) {
       assert.deepEqual(await scene.run("greet $FROM; exit 3"), { output: "hello profile\n", exitCode: 3 });
     }
@@ -131,7 +24,7 @@ snapshotTest(
 );
 
 snapshotTest("the server says that it keeps shell states, and shows commands as they were sent", async () => {
-  await using scene = await Scene.open("export FROM=profile");
+  await using scene = await SnapshotScene.open("export FROM=profile");
   const { capabilities } = await scene.client.call("environment/info", null);
   assert.equal(capabilities["shellSnapshotV2"], true);
   const { output } = await scene.run("echo $0 $FROM; tr '\\0' ' ' < /proc/$$/cmdline");
@@ -145,42 +38,17 @@ snapshotTest("the server says that it keeps shell states, and shows commands as 
 });
 
 snapshotTest("commands that start together share one run of the profile", async () => {
-  await using scene = await Scene.open(`${NOTE_RUN}; export FROM=profile`);
+  await using scene = await SnapshotScene.open(`${NOTE_RUN}; export FROM=profile`);
   const results = await Promise.all(Array.from({ length: 8 }, (_, at) => scene.run(`echo ${at} $FROM`)));
   assert.deepEqual(results.map(({ output }) => output), results.map((_, at) => `${at} profile\n`));
   assert.equal(scene.runs, 1);
 });
 
-/** Each state has some 440 KB of variables, and counts twice that. */
-snapshotTest(
-  "states of all sessions are bounded together: the one not used for longest goes, and is made again",
-  async () => {
-    await using scene = await Scene.open(`${NOTE_RUN}; for name in A B C D; do printf -v BIG_$name %0110000d 0; done`);
-    const tooMany = Math.ceil(MAX_SHELL_STATES_BYTES / (2 * 440_000)) + 2;
-    await scene.run("true", { scopeId: "first" });
-    await scene.run("true", { scopeId: "second" });
-    const clients: Client[] = [];
-    for (let count = 2; count < tooMany; count++) {
-      if (count % 50 === 2) clients.push(await scene.server.connect());
-      if (count === 20) await scene.run("true", { scopeId: "first" });
-      const start = { ...scene.params("true", { scopeId: `scope ${count}` }), io: PIPES };
-      await clients.at(-1)!.call("process/start", start);
-      await clients.at(-1)!.call("process/wait", { processId: start.processId });
-    }
-    assert.equal(scene.runs, tooMany);
-    await scene.run("true", { scopeId: "first" });
-    assert.equal(scene.runs, tooMany, "it was used later than others");
-    await scene.run("true", { scopeId: "second" });
-    assert.equal(scene.runs, tooMany + 1);
-    for (const client of clients) await client.close();
-  },
-);
-
 snapshotTest("terminals have a state of their own, and keep it exactly", async () => {
   const profile = String.raw`${NOTE_RUN}
     if [ -t 0 ]; then export PLACE=terminal; else export PLACE=pipe; fi
     export LINES_IN_VALUE=$'a\nb\r\nc'`;
-  await using scene = await Scene.open(profile);
+  await using scene = await SnapshotScene.open(profile);
   const script = "echo $PLACE; declare -p LINES_IN_VALUE; [ -t 1 ] && stty size";
   const plain = await scene.run(script, { io: TERMINAL, shellSnapshot: null });
   assert.equal(scene.runs, 1);
@@ -193,13 +61,13 @@ snapshotTest("terminals have a state of their own, and keep it exactly", async (
 });
 
 snapshotTest("a profile that sets up the terminal runs for every terminal", async () => {
-  await using scene = await Scene.open(`${NOTE_RUN}; [ -t 0 ] && stty -echo`);
+  await using scene = await SnapshotScene.open(`${NOTE_RUN}; [ -t 0 ] && stty -echo`);
   assert.match((await scene.run("stty -a", { io: TERMINAL })).output, / -echo /);
   assert.match((await scene.run("stty -a", { io: TERMINAL })).output, / -echo /);
 });
 
 snapshotTest("a state does not bring back what a policy withholds from a command", async () => {
-  await using scene = await Scene.open('export COPY="[$SERVER_TOKEN]"', { env: { SERVER_TOKEN: "s3cret" } });
+  await using scene = await SnapshotScene.open('export COPY="[$SERVER_TOKEN]"', { env: { SERVER_TOKEN: "s3cret" } });
   const policy = { inherit: "all", exclude: [], set: {}, includeOnly: [] };
   const env = { HOME: scene.home.root };
   const script = "echo $COPY [$SERVER_TOKEN]";
@@ -210,7 +78,7 @@ snapshotTest("a state does not bring back what a policy withholds from a command
 });
 
 snapshotTest("variables that the client sets are those the profile has worked with", async () => {
-  await using scene = await Scene.open('export PATH="$HOME/bin:$PATH"; export SEEN="$CHOICE"');
+  await using scene = await SnapshotScene.open('export PATH="$HOME/bin:$PATH"; export SEEN="$CHOICE"');
   for (const CHOICE of ["one", "two"]) {
     const env = { PATH: `/usr/bin:/bin:/${CHOICE}`, HOME: scene.home.root, CHOICE, CODEX_TOOL_CALL_ID: CHOICE };
     const { output } = await scene.run("echo $PATH $CHOICE $SEEN $CODEX_TOOL_CALL_ID", { env });
@@ -219,7 +87,7 @@ snapshotTest("variables that the client sets are those the profile has worked wi
 });
 
 snapshotTest("prepared starts, other names and other shells run as they are given", async () => {
-  await using scene = await Scene.open(`${NOTE_RUN}; export FROM=profile`, {});
+  await using scene = await SnapshotScene.open(`${NOTE_RUN}; export FROM=profile`, {});
   const { processId, argv, cwd, env, io, shellSnapshot } = scene.params("echo $FROM");
   const stream = scene.client.follow(processId);
   const prepared = { kind: "prepared", processId, io, shellSnapshot, request: { argv, cwd, env } } as const;
@@ -233,13 +101,13 @@ snapshotTest("prepared starts, other names and other shells run as they are give
 });
 
 snapshotTest("unknown shells are refused in the reference's words", async () => {
-  await using scene = await Scene.open("");
+  await using scene = await SnapshotScene.open("");
   const fish = { shell: { name: "fish", path: BASH } };
   await assert.rejects(scene.run("true", fish), { message: "shell snapshots are unsupported for shell `fish`" });
 });
 
 snapshotTest("a command whose profile hangs still starts, and can be ended", async () => {
-  await using scene = await Scene.open('echo up > "$HOME/up"; read line < "$HOME/never"');
+  await using scene = await SnapshotScene.open('echo up > "$HOME/up"; read line < "$HOME/never"');
   const up = await Gate.make(scene.home.root, "up");
   await Gate.make(scene.home.root, "never");
   const running = scene.run("true");
@@ -250,7 +118,7 @@ snapshotTest("a command whose profile hangs still starts, and can be ended", asy
 
 snapshotTest("what a profile leaves running serves the commands of the session, and ends with it", async () => {
   const profile = `${NOTE_RUN}; export HELPER=$(sh -c "read line < $HOME/never" >&2 & echo $!)`;
-  await using scene = await Scene.open(profile, { args: ["--detached-session-ttl-ms", "50"] });
+  await using scene = await SnapshotScene.open(profile, { args: ["--detached-session-ttl-ms", "50"] });
   const never = await Gate.make(scene.home.root, "never");
   for (let turn = 0; turn < 2; turn++) assert.match((await scene.run("kill -0 $HELPER && echo alive")).output, /alive/);
   assert.deepEqual([scene.runs, processesMarked(never.path).length], [1, 1]);
@@ -259,7 +127,7 @@ snapshotTest("what a profile leaves running serves the commands of the session, 
 });
 
 snapshotTest("a profile with jobs runs for every command, which has them", async () => {
-  await using scene = await Scene.open(`${NOTE_RUN}; sh -c "read line < $HOME/never" >/dev/null 2>&1 &`);
+  await using scene = await SnapshotScene.open(`${NOTE_RUN}; sh -c "read line < $HOME/never" >/dev/null 2>&1 &`);
   await Gate.make(scene.home.root, "never");
   for (let turn = 0; turn < 2; turn++) assert.equal((await scene.run("jobs -pr | wc -l")).output, "1\n");
   assert.equal(scene.runs, 3, "a capture in vain, and two commands");
@@ -267,7 +135,7 @@ snapshotTest("a profile with jobs runs for every command, which has them", async
 
 for (const [end, signal] of [["its session", null], ["a server that is killed", "SIGKILL"]] as const) {
   snapshotTest(`a capture under way ends with ${end}`, async () => {
-    await using scene = await Scene.open('sh -c "echo up > $HOME/up; read line < $HOME/never"', {
+    await using scene = await SnapshotScene.open('sh -c "echo up > $HOME/up; read line < $HOME/never"', {
       args: ["--detached-session-ttl-ms", "50"],
     });
     const up = await Gate.make(scene.home.root, "up");
@@ -283,7 +151,7 @@ for (const [end, signal] of [["its session", null], ["a server that is killed", 
 }
 
 snapshotTest("the state of a confined command comes from a profile that was confined as much", async () => {
-  await using scene = await Scene.open(
+  await using scene = await SnapshotScene.open(
     'export SECRET="[$(cat "$HOME/secret" 2>/dev/null)]"; echo x 2>/dev/null > "$HOME/trace" && export WROTE=yes; true',
   );
   await scene.home.write("secret", "s3cret");
@@ -300,7 +168,7 @@ snapshotTest("the state of a confined command comes from a profile that was conf
 
 snapshotTest("confined commands share a state, also a large one", async () => {
   const functions = Array.from({ length: 300 }, (_, at) => `f${at}() { echo ${"x".repeat(700)}; }`).join("\n");
-  await using scene = await Scene.open(`echo run >> "$HOME/work/runs"\n${functions}`);
+  await using scene = await SnapshotScene.open(`echo run >> "$HOME/work/runs"\n${functions}`);
   const sandbox = scene.sandbox();
   for (let turn = 0; turn < 3; turn++) {
     assert.deepEqual(await scene.run("f299 | wc -c; declare -F | wc -l", { sandbox }), {
