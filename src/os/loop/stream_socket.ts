@@ -134,17 +134,11 @@ export class StreamSocket {
    * what the peer's program has not read yet, and a peer that is gone shows at once.
    */
   unacknowledgedBytes(): number {
-    if (this.#isClosed || !this.#isTcp()) return 0;
+    const peer = this.#isClosed ? null : this.#peerAddress();
+    if (peer === null || endpointIn(peer) === null) return 0;
     const count = allocate(4);
     if (descriptorFunctions().ioctl(this.#registration.fd, SIOCOUTQ, count) !== 0) return 0;
     return new DataView(count.buffer).getInt32(0, true);
-  }
-
-  #isTcp(): boolean {
-    const address = this.#peerAddress();
-    if (address === null) return false;
-    const family = new DataView(address.buffer).getUint16(0, true);
-    return family === AF_INET || family === AF_INET6;
   }
 
   /** Bytes that have come from the peer, read or not. */
